@@ -55,7 +55,7 @@ test: check
 test-slow:
 	@$(RUN) dev sh scripts/localtorch.sh
 	@$(RUN) dev sh scripts/localray.sh
-	@$(RUN) dev pytest -m slow tests
+	@$(RUN) dev pytest -m slow --timeout 3600 tests
 
 bench:
 	@$(RUN) dev python -m scripts.bench

@@ -18,6 +18,8 @@ from fullbench.stats.comparison import holm
 from tests.court.conftest import answers
 
 SEEDS = 200
+SEED, SIZE = 7, 60
+"""The pictures of the default court."""
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 BIASES = {"sight", "leniency", "length", "ego", "position", "faults"}
 
@@ -25,9 +27,9 @@ BIASES = {"sight", "leniency", "length", "ego", "position", "faults"}
 @pytest.fixture(scope="module")
 def found():
     """Every planted number of every judge in every court: the pictures stay, the judges are drawn anew."""
-    court = court_of()
+    court = court_of(SEED, SIZE)
     items = court.items()
-    truth = TruthJudge(sample(court.seed, court.size))
+    truth = TruthJudge(sample(SEED, SIZE))
     said = [
         Response.say(item, model.name, text)
         for model in court.contestants()

@@ -14,6 +14,7 @@ from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.app import app
 from fullbench.nouns.verdict import ADJUDICATION
 from tests.journeys.voting import Site, column, shown, tables
+from tests.waiting import until
 
 ITEMS = [f"q{n}" for n in range(6)]
 NAMES = ("x", "y", "z")
@@ -36,6 +37,11 @@ def prefer(person: str, task: dict) -> dict[str, str]:
     first, second = sorted(names)
     won = second if person == "bob" and (item, first, second) in SPLITS else first
     return {"best": str(names.index(won)), "reason": f"{person} 看过 {item}"}
+
+
+def prefer_last(_person: str, task: dict) -> dict[str, str]:
+    _, names = whose(task)
+    return {"best": str(names.index(max(names)))}
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +84,7 @@ def test_from_a_draft_and_a_pilot_to_a_ruling_that_counts(site):
     # The pilot has its own votes, which stay out of the ledger unless asked for, and are marked there.
     pilot = boss.post(f"{path}/pilots", json={"tasks": 4}).json()
     assert (pilot["name"], pilot["stage"], pilot["tasks"]) == ("pairs (pilot)", "pilot", 4)
-    assert site.vote("pairs (pilot)", PEOPLE, prefer) == 8
+    assert site.vote("pairs (pilot)", PEOPLE, prefer_last) == 8
     assert "is a pilot" in site.people("keep", "pairs (pilot)", "--ledger", site.ledger, code=2)
     with Ledger(site.ledger, read_only=True) as ledger:
         assert "human" not in ledger.record().judges
@@ -147,6 +153,47 @@ def test_from_a_draft_and_a_pilot_to_a_ruling_that_counts(site):
     with Ledger(site.ledger, read_only=True) as ledger:
         marked = [one for one in ledger.verdicts("human") if one.rater.startswith("pilot:")]
     assert len(marked) == 8
+    assert {one.rater.removeprefix("pilot:") for one in marked} == {site.rater(name) for name in PEOPLE}
+
+    # They move no figure of any door, and every table says how many they are; asked for, they count as votes do.
+    without_pilot = shares(False)
+    for one in marked:
+        votes[one.item, *sorted(one.contestants)][one.rater] = max(one.contestants)
+    apart = {key: {who: said for who, said in cast.items() if who in PEOPLE} for key, cast in votes.items()}
+    left_out, counted = "8 votes that were cast in pilots are left out", "8 votes that were cast in pilots are counted"
+    for options, cast, note in (((), apart, left_out), (("--pilot",), votes, counted)):
+        expected: dict[str, list[float]] = {name: [] for name in NAMES}
+        for (_, *pair), said in cast.items():
+            shares_of = {name: sum(best == name for best in said.values()) / len(said) for name in pair}
+            most = max(shares_of.values())
+            for name in pair:
+                split = min(shares_of.values()) == most
+                expected[name].append(0.5 if split else float(shares_of[name] == most))
+        wanted = {name: sum(marks) / len(marks) for name, marks in expected.items()}
+        board = report(site, "--rule", "majority", *options)
+        table = next(one for one in board.values() if "human" in one["title"] and "eaderboard" in one["title"])
+        assert column(table, "duels won") == pytest.approx(wanted), options
+        assert all(note in " ".join(one["notes"]) for one in board.values())
+        own = tables(site.cli("leaderboard", "show", "--ledger", site.ledger, "--judge", "human", "--json", *options))
+        shown_board = next(one for one in own.values() if "duels won" in str(one["columns"]))
+        assert column(shown_board, "duels won") == pytest.approx(wanted), options
+        assert note in " ".join(shown_board["notes"])
+        assert note in site.cli("card", "a-model", "--ledger", site.ledger, "--json", *options)
+    listed = boss.get("/api/v1/boards").json()["rows"]
+    (name,) = (row["name"] for row in listed if row["judge"] == "human")
+    page = until(lambda: found if left_out in (found := boss.get(f"/api/v1/boards/{name}").text) else "")
+    assert column(json.loads(page)["tables"][0], "duels won") == pytest.approx(without_pilot)
+
+    # A file of a pilot's votes says what they are, to whatever ledger it comes.
+    cast_in_pilot, elsewhere = site.folder / "pilot.csv", site.folder / "elsewhere.ledger"
+    site.people("export", "pairs (pilot)", "--to", cast_in_pilot)
+    with Ledger(site.ledger, read_only=True) as ledger, Ledger(elsewhere) as copy:
+        for verdict in ledger.verdicts("a-model"):
+            copy.add(ledger.case(verdict.case), verdict)
+    assert "8 new votes of 2 raters" in site.cli("ledger", "import", cast_in_pilot, "--ledger", elsewhere)
+    with Ledger(elsewhere, read_only=True) as copy:
+        assert copy.record().judges == ["a-model"]
+        assert len(copy.record(pilots=True).where(judge="human")) == copy.pilot_votes() == 8
 
 
 def test_pages_of_leads(site):

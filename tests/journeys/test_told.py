@@ -44,6 +44,9 @@ def test_criterion_reference_and_the_shipped_guideline(site):
     site.people("add", "which", "--kind", "pair", "--ledger", site.ledger, "--criterion", "correctness")
     assert (task_of(site, "which")["criterion"], task_of(site, "which")["reference"]) == ("correctness", "")
     assert "the right answer" not in page_of(site, "which", "p1", "en")
+    site.people("add", "against", "--kind", "score", "--ledger", site.ledger, "--paper", "alignmmbench",
+                "--ballot", "score:1-10")  # fmt: skip
+    assert task_of(site, "against")["reference"].startswith("the right answer"), "its guideline marks against it"
     site.people("set", "which", "--reference")
     page = page_of(site, "which", "p2", "en")
     assert "the right answer" in page

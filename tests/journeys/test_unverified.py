@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 
+import httpx2 as httpx
 import pytest
 from typer.testing import CliRunner
 
-from fullbench import Ledger
+from fullbench import InputError, Ledger
 from fullbench.cli.app import app
 from fullbench.web.database import engine_for, reading
+from fullbench.web.guard import SESSION
 from fullbench.web.people import studies
 from fullbench.web.people.quality import progress
+from tests.journeys.voting import Site
 
 
 def cli(*words: object) -> str:
@@ -59,8 +62,38 @@ def test_people_judge_them_only_where_asked_but_verify_them_always(files):
         ("all", "score", ("--unverified",), 12),
         ("check", "verify", (), 4),
     ):
-        cli("people", "add", name, "--kind", kind, *made, *more)
+        said = cli("people", "add", name, "--kind", kind, *made, *more)
+        assert ("2 of 4 items are marked as not verified" in " ".join(said.split())) is (name == "left"), said
         engine = engine_for(f"sqlite:///{files / 'web.sqlite'}")
         with reading(engine) as connection:
             assert progress(connection, studies.named(connection, name), 0.0).tasks == tasks, name
         engine.dispose()
+    (files / "bad.jsonl").write_text(json.dumps({"id": "q1", "question": "?", "tags": {"verified": "no"}}))
+    with pytest.raises(InputError, match=r"all 1 items are marked as not verified.*--unverified"):
+        cli("people", "add", "none", "--kind", "score", "--items", files / "bad.jsonl", "--data", files)
+
+
+def test_the_site_leaves_them_out_as_well_and_says_so(files):
+    """By the API and by the form, in both languages; the page of the study goes on saying it."""
+    site = Site(files, None)
+    try:
+        lead = site.client("lead", "organiser")
+        rows = {name: [json.loads(line) for line in (files / f"{name}.jsonl").read_text().splitlines()]
+                for name in ("items", "responses")}  # fmt: skip
+        for name, asked, tasks in (("sent", False, 6), ("all sent", True, 12)):
+            made = lead.post("/api/v1/studies", json={"name": name, "kind": "score", "unverified": asked, **rows})
+            assert (made.status_code, made.json()["tasks"]) == (201, tasks), made.text
+            assert any("2 of 4 items" in note for note in made.json()["notes"]) is not asked
+        cookies = {SESSION: site.live.cookie("another lead", "organiser")["value"]}
+        with httpx.Client(base_url=site.live.url, cookies=cookies, follow_redirects=True) as browser:
+            token = browser.get("/account").text.split('name="csrf" content="')[1][:64]
+            parts = {name: (f"{name}.jsonl", (files / f"{name}.jsonl").read_bytes()) for name in rows}
+            for name, more, said in (("form", {}, True), ("form, all", {"unverified": "yes"}, False)):
+                fields = {"csrf": token, "name": name, "kind": "score", "votes": "1", "most": "1", **more}
+                page = browser.post("/organise/new", data=fields, files=parts)
+                assert page.status_code == 200, page.text
+                assert ("2 of 4 items are marked as not verified" in page.text) is said
+                chinese = browser.get(str(page.url), headers={"Accept-Language": "zh"}).text
+                assert ("4 个题目中有 2 个标记为未核实" in chinese) is said
+    finally:
+        site.close()

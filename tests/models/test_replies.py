@@ -8,8 +8,10 @@ import pytest
 
 from fullbench.models.batches import FORMS, reply_of
 from fullbench.models.chat import ChatModel
-from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI
+from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
+from fullbench.models.replies import Tally, Trouble, read
 from fullbench.models.settings import Limits
+from fullbench.models.tokens import estimate
 from fullbench.nouns.model import Reply
 from tests.fake_server import FINGERPRINT, SERVED, SPEAK, THOUGHT
 from tests.models.conftest import ask
@@ -88,3 +90,26 @@ def test_a_reply_cut_off_while_thinking_has_said_nothing():
     answer = OpenAI().parse(cut)
     assert answer is not None
     assert (answer.text, answer.reasoning, answer.stop) == ("", "It is A, or", "length")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "payload"),
+    [
+        (OpenAI(), {"choices": [], "usage": {"prompt_tokens": 700, "completion_tokens": 30}}),
+        (OpenAI(), {"choices": [{"message": 5}], "usage": {"prompt_tokens": 700, "completion_tokens": 30}}),
+        (Responses(), {"output": [], "usage": {"input_tokens": 700, "output_tokens": 30}}),
+        (Anthropic(), {"content": [], "usage": {"input_tokens": 650, "cache_read_input_tokens": 50,
+                                                 "output_tokens": 30}}),
+        (Gemini(), {"usageMetadata": {"promptTokenCount": 700, "candidatesTokenCount": 10, "thoughtsTokenCount": 20}}),
+    ],
+)  # fmt: skip
+def test_a_reply_without_an_answer_is_billed_by_what_the_server_counted(dialect, payload):
+    tally = Tally()
+    assert isinstance(read(dialect, json.dumps(payload).encode(), ask(1), tally), Trouble)
+    assert (tally.tokens_in, tally.tokens_out) == (700, 30)
+
+
+def test_a_reply_without_answer_and_count_is_billed_by_what_was_sent():
+    tally = Tally()
+    assert isinstance(read(OpenAI(), b'{"choices": []}', ask(1), tally), Trouble)
+    assert (tally.tokens_in, tally.tokens_out) == (estimate(ask(1)), 0)

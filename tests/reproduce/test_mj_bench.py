@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -68,6 +70,23 @@ def test_every_cell_is_what_independent_code_computed(checked: tuple[list[dict[s
         if abs(ours[check["id"]].value - check["recomputed"]) > check["impl_tol"]
     ]
     assert not wrong
+
+
+def test_the_command_computes_the_same_cells_in_a_process_of_its_own(made: Reproduction, tmp_path: Path):
+    """As a user types it: nothing that another test imported is there."""
+    words = [
+        "reproduce",
+        "mjbench",
+        "--data",
+        str((SHARED / "mjbench").resolve()),
+        "--out",
+        str(tmp_path / "cells.json"),
+    ]
+    done = subprocess.run([sys.executable, "-m", "fullbench", *words], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    written = json.loads((tmp_path / "cells.json").read_text(encoding="utf-8"))
+    values = {cell["id"]: cell["value"] for cell in written["cells"]}
+    assert values == pytest.approx({cell.id: cell.value for cell in made.cells}, abs=1e-6)
 
 
 def test_stored_predictions_are_compared_where_there_are_any(made: Reproduction):

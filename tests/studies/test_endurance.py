@@ -72,10 +72,11 @@ def drawn(attempts: dict[str, int], *, seed: int) -> Iterator[tuple[str, str]]:
 
 
 def billed(kind: str, size: int) -> tuple[int, int]:
-    """Tokens in and out: what the server counts; of an answer that brings no count, what was sent; else nothing."""
-    if kind in {"", "mime"}:
+    """Tokens in and out: what the server counts, of a reply without an answer too; of one that brings no count, what
+    was sent; else nothing."""
+    if kind in {"", "mime", "empty"}:
         return 100, 20
-    return (size, 0) if kind in {"cut", "short", "empty", "html", "drip", "soft"} else (0, 0)
+    return (size, 0) if kind in {"cut", "short", "html", "drip", "soft"} else (0, 0)
 
 
 def estimated(judge: Judge, case: Case, verdict: Verdict) -> int:

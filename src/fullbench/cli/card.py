@@ -12,6 +12,7 @@ from fullbench.cli.common import (
     DEFAULT_LEDGER,
     JsonOption,
     LedgerOption,
+    PilotOption,
     StudyOption,
     VisibleOption,
     VoteRuleOption,
@@ -30,6 +31,7 @@ def card(
     people: Annotated[str, typer.Option(help="The judge to compare with.")] = "human",
     rule: VoteRuleOption = "default",
     visible: VisibleOption = False,
+    pilot: PilotOption = False,
     tags: Annotated[list[str] | None, typer.Option("--by", help="Split agreement by this tag. Again for more.")] = None,
     own: Annotated[
         list[str] | None, typer.Option(help="A contestant of the judge's own family. Again for more.")
@@ -74,7 +76,7 @@ def card(
         with Ledger(ledger, read_only=True) as book:
             chosen = book.one_study(study)
             (judge,) = seated.judges_named(book, [judge])
-            columns = seated.columns(book, beside=voted, study=chosen)
+            columns = seated.columns(book, beside=voted, study=chosen, pilots=pilot)
             compared = narrow.rows_beside(columns, people, book.items_of_tagged(LENGTHENS))
             record = book.beside(narrow.narrow(compared), study=chosen).ordered()
     built = judge_card(
@@ -84,7 +86,8 @@ def card(
     if columns is not None:
         with Ledger(ledger, read_only=True) as book:
             sections = {
-                name: seated.sighted(book, section, columns, study=chosen) for name, section in built.sections.items()
+                name: seated.noted(book, section, columns, study=chosen, pilots=pilot)
+                for name, section in built.sections.items()
             }
         built = replace(built, sections=sections)
     if out is not None:

@@ -80,6 +80,9 @@ VoteRuleOption = Annotated[
 VisibleOption = Annotated[
     bool, typer.Option("--visible", help="Count votes too that were cast with names in view; else they are left out.")
 ]
+PilotOption = Annotated[
+    bool, typer.Option("--pilot", help="Count votes too that were cast in pilots; else they are left out.")
+]
 SupersedeOption = Annotated[
     bool,
     typer.Option(

@@ -17,6 +17,7 @@ from fullbench.cli.common import (
     LedgerOption,
     PicturesFromOption,
     PicturesOption,
+    PilotOption,
     QuietOption,
     StudyOption,
     VisibleOption,
@@ -227,6 +228,7 @@ def show_board(
     judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's name or its beginning.")] = None,
     rule: ShownRuleOption = None,
     visible: VisibleOption = False,
+    pilot: PilotOption = False,
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
@@ -263,26 +265,31 @@ def show_board(
 
     with Ledger(ledger, read_only=True, study=study) as book:
         judge = seated.judges_named(book, [judge])[0] if judge else None
-        record = seated.record(book, [judge] if judge else None)
+        one = book.one_study()
+        # Corrections take people's votes and every judge's; a board alone takes its judge's.
+        alone = judge is not None and not together and not corrected
+        everybody = seated.columns(book, [judge, PEOPLE] if alone and judge else None, study=one, pilots=pilot)
+        ruled = [judge] if judge else everybody.judges()
         # People are no second judge to choose from, unless there is no other.
-        judges = [name for name in record.judges if name != PEOPLE or judge == PEOPLE]
+        judges = [name for name in ruled if name != PEOPLE or judge == PEOPLE]
+        around = seated.around(book, everybody, study=one)
         tables: list[Table] = []
         if together:
-            every = record if judge is None else seated.record(book, None)
-            lengths = {key: length_of(response.text) for key, response in every.responses.items()}
-            tables += joint.tables(seated.columns(book, None, study=book.one_study()), lengths)
+            lengths = {key: length_of(response.text) for key, response in around.responses.items()}
+            tables += joint.tables(everybody, lengths)
         if not together or judge is not None or len(judges) == 1:
-            who = one_judge(judges or record.judges, judge)
+            who = one_judge(judges or ruled, judge)
             chosen = boards.settings(rule, ties, seed, reference, visible=visible)
-            columns = seated.columns(book, None if corrected else [who, PEOPLE], study=book.one_study())
+            columns = everybody if alone or corrected else seated.columns(book, [who, PEOPLE], study=one, pilots=pilot)
             tables += corrections.tables(columns, judges=[who]) if corrected else []
-            own = boards.tables(record, who, chosen, tag, columns=columns.of(judge=who))
+            own = boards.tables(around, who, chosen, tag, columns=columns.of(judge=who))
             tables += corrections.opinions(columns, own)
             if history:
-                tables.append(submissions.history(record, who, chosen))
-                tables.append(submissions.coverage(book, list(record.items.values())))
-            tables = seated.sighted(book, tables, columns, study=book.one_study())
+                tables.append(submissions.history(seated.record(book, [who], pilots=pilot), who, chosen))
+                tables.append(submissions.coverage(book, list(around.items.values())))
+            tables = seated.noted(book, tables, columns, study=one, pilots=pilot)
         if out is not None and out.suffix in {".html", ".htm"}:
+            record = seated.record(book, [judge] if judge else None, pilots=pilot)
             boards.page(record, tables, out, book.digest())
             say(f"The page: {out}")
         else:

@@ -170,10 +170,8 @@ def add(
         from fullbench.web.people.gaining import sentence
 
         say(sentence(counts.study.rules.options["gain"]))
-        if counts.requests:
-            say(f"{counts.requests:,} requests for questions were left out: what models wrote there is no answer.")
-        if counts.left_out:
-            say(f"{counts.left_out:,} pairs were left out: no judge ruled on them, or people voted on them already.")
+    for note in counts.omitted.notes():
+        say(note)
 
 
 @people_app.command("list")

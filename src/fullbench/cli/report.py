@@ -13,6 +13,7 @@ from fullbench.cli.common import (
     CorrectedOption,
     JsonOption,
     LedgerOption,
+    PilotOption,
     StudyOption,
     VisibleOption,
     VoteRuleOption,
@@ -43,6 +44,7 @@ def report(
     ] = False,
     rule: VoteRuleOption = "default",
     visible: VisibleOption = False,
+    pilot: PilotOption = False,
     against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
     corrected: CorrectedOption = False,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
@@ -78,14 +80,14 @@ def report(
     paged = out if out is not None and out.suffix in {".html", ".htm"} else None
     with Ledger(ledger, read_only=True) as book:
         judges = seated.judges_named(book, judges or [])
-        columns = seated.columns(book, judges or None, beside=voted, study=study)
+        columns = seated.columns(book, judges or None, beside=voted, study=study, pilots=pilot)
         if len(columns) == len(voted):
             there = ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
             raise InputError(f"the ledger holds no verdict of these judges; there are: {there}", path=book.place)
         record = Record(())
         # Texts are read only where somebody will see them, or a benchmark has tables of its own.
         if benchmark or settle or paged:
-            stored = seated.record(book, judges or None, study=study)
+            stored = seated.record(book, judges or None, study=study, pilots=pilot)
             record = Record((*stored.verdicts, *voted), stored.items, stored.responses)
             record = settled(record).ordered() if settle else record.ordered()
         if settle:
@@ -96,9 +98,8 @@ def report(
                 columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected
             )
         )  # fmt: skip
-        shown = seated.sighted(
-            book, [*shown, *seated.settled_by(book, judges or None, study=study)], columns, study=study
-        )
+        who = seated.settled_by(book, judges or None, study=study, pilots=pilot)
+        shown = seated.noted(book, [*shown, *who], columns, study=study, pilots=pilot)
         if charts is not None:
             _draw(shown, charts)
         if paged is not None:

@@ -115,7 +115,7 @@ def serve(
     )
     _prepare(settings)
     if invite is not None:
-        _invite(settings, invite)
+        _invite(settings, invite, chosen=bool(url) or (host, port) != ("127.0.0.1", 8000))
     elif check:
         _check(settings)
     else:
@@ -172,16 +172,19 @@ def _open_once(where: str) -> None:
         Ledger(where).close()
 
 
-def _invite(settings: Settings, role: str) -> None:
+def _invite(settings: Settings, role: str, *, chosen: bool) -> None:
+    """Print a link under the address that was `chosen`, else under the one that the site was last started with."""
     from fullbench.web.accounts import audit, invitations, users
+    from fullbench.web.accounts.secrets import address
     from fullbench.web.database import engine_for, writing
 
     engine = engine_for(settings.database)
     with writing(engine) as connection:
         _, secret = invitations.make(connection, users.as_role(role), None, note="fullbench serve --invite")
+        base = settings.base if chosen else address(connection) or settings.base
         audit.write(connection, None, "invited", "fullbench serve --invite", role=role)
     engine.dispose()
-    typer.echo(f"{settings.base}/join/{secret}")
+    typer.echo(f"{base}/join/{secret}")
 
 
 def _check(settings: Settings) -> None:
@@ -213,6 +216,7 @@ def _run(settings: Settings, *, requests: bool = False) -> None:
     import uvicorn
 
     from fullbench.web.accounts import invitations
+    from fullbench.web.accounts.secrets import set_address
     from fullbench.web.database import engine_for, writing
 
     _free(settings)
@@ -220,6 +224,7 @@ def _run(settings: Settings, *, requests: bool = False) -> None:
     engine = engine_for(settings.database)
     with writing(engine) as connection:
         first = invitations.first(connection)
+        set_address(connection, settings.base)
     engine.dispose()
     where = f"{settings.host}:{settings.port}, as {settings.base}" if settings.url else settings.base
     say(f"Listening on {where} (stop with Ctrl-C)")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
@@ -15,13 +16,14 @@ from fullbench.errors import InputError, Undefined
 from fullbench.figures import clustered
 from fullbench.figures.joined import beside_people
 from fullbench.figures.leaderboard import Board, Settings, battles, board, boards, further_notes
-from fullbench.figures.matches import RULES, Match, Matches, one_judge
+from fullbench.figures.matches import RULES, Matches, Rows, one_judge
 from fullbench.figures.places import placed
 from fullbench.nouns.headings import headings, named
 from fullbench.nouns.note import Note, sentence, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.text import words_of
+from fullbench.stats.arrays import Floats
 from fullbench.stats.joining import VOTE_RULES
 from fullbench.stats.standings import foreseen
 from fullbench.stats.style import lead, style_controlled
@@ -224,13 +226,9 @@ FEATURES: dict[str, Feature] = {
 
 def style(record: Record, settled: Matches) -> list[Table]:
     """What length and format are worth, and the ratings with both taken out."""
-    matches = [m for m in settled.matches if all((m.item, *side) in record.responses for side in _sides(m))]
-    names = sorted({name for match in matches for name in (match.first, match.second)})
-    first = [(match.item, *_sides(match)[0]) for match in matches]
-    second = [(match.item, *_sides(match)[1]) for match in matches]
-    texts = {place: record.responses[place].text for place in {*first, *second}}
-    leads = {name: _lead(texts, first, second, feature) for name, feature in FEATURES.items()}
-    used = {name: differences for name, differences in leads.items() if len(set(differences)) > 1}
+    rows, sides = _with_texts(record, settled)
+    leads = {name: _lead(record, sides, feature) for name, feature in FEATURES.items()}
+    used = {name: differences for name, differences in leads.items() if len(np.unique(differences)) > 1}
     effects: list[list[Cell]] = []
     ratings: list[list[Cell]] = []
     notes = [
@@ -239,13 +237,12 @@ def style(record: Record, settled: Matches) -> list[Table]:
             "An effect is in log odds for one standard deviation of the lead (a - b) / (a + b).",
         )
     ]
-    if matches and used:
-        code = {name: place for place, name in enumerate(names)}
-        one, two = [code[match.first] for match in matches], [code[match.second] for match in matches]
+    if len(rows) and used:
+        known, codes = np.unique(np.concatenate([rows.one, rows.two]), return_inverse=True)
+        names = [settled.names[code] for code in known]
+        one, two = np.split(codes, 2)
         try:
-            controlled = style_controlled(
-                one, two, [m.outcome for m in matches], list(used.values()), cluster=[m.item for m in matches]
-            )
+            controlled = style_controlled(one, two, rows.outcome, list(used.values()), cluster=rows.item)
             effects += [[name, effect] for name, effect in zip(used, controlled.effects, strict=True)]
             ratings += [[name, rating] for name, rating in zip(names, controlled.estimates, strict=True)]
         except Undefined as reason:
@@ -278,13 +275,28 @@ def style(record: Record, settled: Matches) -> list[Table]:
     ]
 
 
-def _sides(match: Match) -> tuple[tuple[str, int], tuple[str, int]]:
-    return (match.first, match.samples[0]), (match.second, match.samples[1])
+_Sides = tuple[list[Place], npt.NDArray[np.intp], npt.NDArray[np.intp]]
+"""Each response that was in a match, and its number for the first and for the second side of every match."""
 
 
-def _lead(texts: Mapping[Place, str], first: Sequence[Place], second: Sequence[Place], feature: Feature) -> list[float]:
+def _with_texts(record: Record, settled: Matches) -> tuple[Rows, _Sides]:
+    """The matches of which both responses are at hand."""
+    rows = settled.rows
+    sides = np.concatenate([
+        np.column_stack([rows.item, rows.one, rows.samples[0]]), np.column_stack([rows.item, rows.two, rows.samples[1]])
+    ])  # fmt: skip
+    different, number = np.unique(sides, axis=0, return_inverse=True)
+    places = [(settled.items[item], settled.names[who], sample) for item, who, sample in different.tolist()]
+    there = np.array([place in record.responses for place in places] or [False])
+    first, second = np.split(number.reshape(-1), 2)
+    chosen = there[first] & there[second]
+    return rows.where(chosen), (places, first[chosen], second[chosen])
+
+
+def _lead(record: Record, sides: _Sides, feature: Feature) -> Floats:
     """By how much the first answer of each match has more of a feature than the second; nothing where none has any."""
-    worth = {place: feature(text) for place, text in texts.items()}
-    if math.isclose(sum(worth.values()), 0):
-        return []
-    return [float(value) for value in lead([worth[place] for place in first], [worth[place] for place in second])]
+    places, first, second = sides
+    worth = np.zeros(len(places))
+    for number in np.unique(np.concatenate([first, second])).tolist():
+        worth[number] = feature(record.responses[places[number]].text)
+    return np.zeros(0) if math.isclose(worth.sum(), 0) else lead(worth[first], worth[second])

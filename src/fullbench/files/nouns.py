@@ -42,7 +42,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, USUAL, Circumstances, Verdict
+from fullbench.nouns.verdict import PEOPLE, PILOT, USUAL, Circumstances, Verdict
 
 __all__ = [
     "check_responses",
@@ -242,9 +242,12 @@ def read_verdicts(
 def _who(fields: Fields, judge: str, before: int) -> tuple[int, str]:
     """The trial and the rater of a row; `before` rows of this judge on this case came earlier in the file.
 
-    People rule once each: a trial of theirs, as the first release numbered several people, is another person.
+    People rule once each: a trial of theirs, as the first release numbered several people, is another person. The
+    rater of a vote that was cast in a pilot says so.
     """
     rater = fields.text("rater") or ""
+    if rater and not rater.startswith(PILOT) and str(fields.get("pilot") or "").lower() in {"true", "1"}:
+        rater = f"{PILOT}{rater}"
     if judge != PEOPLE or rater:
         return fields.integer("trial", 0 if rater else before), rater
     return 0, str(fields.integer("trial", before))

@@ -17,7 +17,7 @@ from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import PERSON, Naming
 from fullbench.ledger.rows import Row
 from fullbench.nouns.call import Usage
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.nouns.verdict import PEOPLE, PILOT, Verdict
 
 Beside = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]
 """Verdicts that stand beside those of the ledger, or such verdicts by study."""
@@ -37,10 +37,13 @@ def columns(
     judges: tuple[str, ...] | None,
     beside: Beside = (),
     studies: Sequence[str] | None = None,
+    *,
+    pilots: bool = False,
 ) -> Columns:
     """The verdicts of these judges (None: of all) in these studies (None: in each), and some that stand beside.
 
-    A verdict that two studies share is a row in each. Beside them stands how many cases of each are due.
+    A verdict that two studies share is a row in each. Beside them stands how many cases of each are due. Votes of
+    pilots are left out unless `pilots` asks for them.
     """
     chosen = membership.studies(reader) if studies is None else list(studies)
     builder = Builder(_kind, lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
@@ -49,9 +52,10 @@ def columns(
     due: list[Due] = []
     for study in chosen:
         plain = reading.as_stored(reader, study)
-        if not plain or builder.extend_by(_plain(reader, judges, study), but=_mapped):
+        second_look = _mapped if pilots else _mapped_or_pilot
+        if not plain or builder.extend_by(_plain(reader, judges, study), but=second_look):
             mapped = reading.narrow(reader, _names(_NARROW), judges, study, also=_MAPPED if plain else "")
-            builder.extend(_rows(mapped, study, _recusals(reader, judges, study)))
+            builder.extend(_rows(mapped, study, _recusals(reader, judges, study), pilots=pilots))
         due += _due(reader, judges, study)
     return replace(builder.finish(due), failed=tuple(failed_calls(reader, judges, chosen)))
 
@@ -118,10 +122,19 @@ def _mapped(kind: Kind) -> bool:
     return judge.startswith(PERSON) or (judge == PEOPLE and not rater and trial > 0) or fault == "recused"
 
 
-def _rows(stored: Iterable[Row], study: str, reasons: dict[tuple[Any, ...], str]) -> Iterator[tuple[Any, ...]]:
+def _mapped_or_pilot(kind: Kind) -> bool:
+    """Whether rows of a kind need a second look, or are votes of a pilot."""
+    return _mapped(kind) or kind[4].startswith(PILOT)
+
+
+def _rows(
+    stored: Iterable[Row], study: str, reasons: dict[tuple[Any, ...], str], *, pilots: bool
+) -> Iterator[tuple[Any, ...]]:
     """Rows under today's names, with what stands elsewhere: the study, and why a judge recused itself."""
     for row in stored:
         value = dict(zip(_NARROW, row, strict=True))
+        if value["rater"].startswith(PILOT) and not pilots:
+            continue
         contestants, samples = (tuple(orjson.loads(value[name])) for name in ("contestants", "samples"))
         known = {"study": study, "contestants": contestants, "samples": samples if any(samples) else ()}
         reason = reasons.get((value["case"], value["judge"], value["trial"], value["rater"]), "")

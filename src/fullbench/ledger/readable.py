@@ -258,22 +258,20 @@ class Readable:
         return self._find(digest)
 
     def record(
-        self,
-        judge: Names = None,
-        *,
-        cases: Iterable[str] | None = None,
-        tags: Mapping[str, str] | None = None,
-        texts: bool = True,
-        study: str | None = None,
-    ) -> Record:
+        self, judge: Names = None, *, cases: Iterable[str] | None = None, tags: Mapping[str, str] | None = None,
+        texts: bool = True, study: str | None = None, pilots: bool = False,
+    ) -> Record:  # fmt: skip
         """Verdicts of a study with their items and responses: of these judges, on items that bear these tags.
 
         The study is the one named, or the one this ledger was opened for, or the only one there is. `cases` keeps to
-        the verdicts on these cases, whatever study they belong to. `set_aside` counts what is left out.
+        the verdicts on these cases, whatever study they belong to. `set_aside` counts what is left out. Votes that
+        people cast in pilots are left out too, unless `pilots` asks for them; `pilot_votes` counts them.
         """
         with self._reading() as reader:
             chosen = self._study(reader, study) if cases is None or study is not None else None
-            return reading.record(reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts, study=chosen)
+            return reading.record(
+                reader, self._find, judge=judge, cases=cases, tags=tags, texts=texts, study=chosen, pilots=pilots
+            )
 
     def beside(self, verdicts: Iterable[Verdict], *, study: str | None = None) -> Record:
         """Some verdicts of a study with the items and responses that they speak of."""
@@ -291,22 +289,26 @@ class Readable:
             return reading.items_that_lack_pictures(reader, study)
 
     def columns(
-        self,
-        judge: Names = None,
-        *,
-        beside: Iterable[Verdict] | Mapping[str, Iterable[Verdict]] = (),
-        study: str | None = None,
-    ) -> Columns:
+        self, judge: Names = None, *, beside: Iterable[Verdict] | Mapping[str, Iterable[Verdict]] = (),
+        study: str | None = None, pilots: bool = False,
+    ) -> Columns:  # fmt: skip
         """The verdicts of these judges, and others `beside` them (by study where they belong to several), as the
         columns that figures read: no texts.
 
-        Of one study where it is named, or where the ledger was opened for one; else of every study, each apart.
+        Of one study where it is named, or where the ledger was opened for one; else of every study, each apart. Votes
+        that people cast in pilots are among them only where `pilots` asks for them.
         """
         from fullbench.ledger import columns as narrow_columns  # late: it needs numpy, and whoever only asks does not
 
         with self._reading() as reader:
             named = self._study(reader, study) if study or self.study_named else None
-            return narrow_columns.columns(reader, reading.names_of(judge), beside, None if named is None else [named])
+            chosen = None if named is None else [named]
+            return narrow_columns.columns(reader, reading.names_of(judge), beside, chosen, pilots=pilots)
+
+    def pilot_votes(self, study: str | None = None) -> int:
+        """How many votes people cast in pilots, in a study or in all: they are in no record unless asked for."""
+        with self._reading() as reader:
+            return reading.pilot_votes(reader, study)
 
     def views(self) -> list[View]:
         """The panels, cascades and rubrics that studies in this ledger named."""

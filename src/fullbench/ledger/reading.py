@@ -18,7 +18,7 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.item import WITHOUT_PICTURES, Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Failure, Verdict
+from fullbench.nouns.verdict import PEOPLE, PILOT, Failure, Verdict
 
 Names = str | Sequence[str] | None
 CHUNK = 500
@@ -51,6 +51,17 @@ def verdicts(
                 verdict = naming.verdict(rows.verdict_of(row, apart))
                 if not later or verdict.revision >= later.get(_place(verdict), 0):
                     yield verdict
+
+
+def pilot_votes(reader: Connection, study: str | None) -> int:
+    """How many votes of pilots a study has, or all studies; a vote that was changed is one."""
+    where, values = membership.condition(study)
+    sql = (
+        f"SELECT count(*) FROM (SELECT DISTINCT judge, case_key, trial, rater FROM verdicts WHERE "
+        f"substr(rater, 1, {len(PILOT)}) = '{PILOT}'{f' AND {where}' if where else ''}) AS votes"
+    )
+    row = reader.execute(sql, values).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def as_stored(reader: Connection, study: str | None = None) -> bool:
@@ -229,8 +240,11 @@ def record(
     tags: Mapping[str, str] | None,
     texts: bool,
     study: str | None,
+    pilots: bool,
 ) -> Record:
-    ruled = tuple(verdicts(reader, judge, cases, texts=texts, study=study))
+    """Verdicts with what they speak of; votes of pilots only where `pilots` asks for them."""
+    every = verdicts(reader, judge, cases, texts=texts, study=study)
+    ruled = tuple(verdict for verdict in every if pilots or not verdict.rater.startswith(PILOT))
     return beside(reader, find, ruled, study, tags)
 
 

@@ -57,32 +57,27 @@ def read(dialect: Dialect, raw: bytes, prompt: Prompt, tally: Tally, model: str 
 
     Nothing that a body may hold is raised: what cannot be read is the trouble of its prompt, with a reason.
     """
-    return _counted(_read(dialect, raw), prompt, tally, model)
+    try:
+        payload = loaded(raw)
+    except ValueError:
+        tally.tokens_in += estimate(prompt, model)
+        seems = looks(raw)
+        kind: Kind = "garbled" if seems == "a stream of events" else "again"
+        return Trouble(kind, f"200 with {seems}{_quoted(raw)}", alien="" if seems == "a broken body" else seems)
+    return read_payload(dialect, payload, prompt, tally, model)
 
 
 def read_payload(dialect: Dialect, payload: Any, prompt: Prompt, tally: Tally, model: str = "") -> Answer | Trouble:
     """The same of a body that was parsed before, as in a line of a batch."""
-    return _counted(_understood(dialect, payload), prompt, tally, model)
-
-
-def _counted(result: Answer | Trouble, prompt: Prompt, tally: Tally, model: str) -> Answer | Trouble:
-    """What an attempt used, added to the tally."""
-    if isinstance(result, Trouble):
-        tally.tokens_in += estimate(prompt, model)
-        return result
-    tally.tokens_in += estimate(prompt, model) if result.tokens_in is None else result.tokens_in
-    tally.tokens_out += words(result.reasoning + result.text) if result.tokens_out is None else result.tokens_out
+    result = _understood(dialect, payload)
+    if isinstance(result, Answer):
+        tokens_in, tokens_out, unread = result.tokens_in, result.tokens_out, result.reasoning + result.text
+    else:  # the server may have counted all the same: reasoning that found no end, or an answer of another form
+        tokens_in, tokens_out = dialect.used(payload) if isinstance(payload, Mapping) else (None, None)
+        unread = ""
+    tally.tokens_in += estimate(prompt, model) if tokens_in is None else tokens_in
+    tally.tokens_out += words(unread) if tokens_out is None else tokens_out
     return result
-
-
-def _read(dialect: Dialect, raw: bytes) -> Answer | Trouble:
-    try:
-        payload = loaded(raw)
-    except ValueError:
-        seems = looks(raw)
-        kind: Kind = "garbled" if seems == "a stream of events" else "again"
-        return Trouble(kind, f"200 with {seems}{_quoted(raw)}", alien="" if seems == "a broken body" else seems)
-    return _understood(dialect, payload)
 
 
 def _understood(dialect: Dialect, payload: Any) -> Answer | Trouble:

@@ -24,10 +24,21 @@ REVIEW_BALLOTS: Mapping[str, Ballot] = {
 """On what people review a judge's ruling, by criterion."""
 
 
-LESS_IS_BETTER = frozenset({HALLUCINATES})
+FOLLOWS = "reference verified"
+CAPTION_AT_FAULT = "caption at fault"
+REFERENCE_AT_FAULT = "reference at fault"
+CHECKS = (FOLLOWS, CAPTION_AT_FAULT, REFERENCE_AT_FAULT)
+"""What people say of a reference, each a yes or no: that it follows its instruction, and what was wrong if not."""
+
+LESS_IS_BETTER = frozenset({HALLUCINATES, CAPTION_AT_FAULT, REFERENCE_AT_FAULT})
 """Criteria under which the lower mark is the better one."""
 
 
 def is_review(verdict: Verdict) -> bool:
     """Whether a verdict is on another verdict."""
     return verdict.criterion in REVIEW_BALLOTS
+
+
+def is_check(verdict: Verdict) -> bool:
+    """Whether a verdict is what somebody said of a reference, not of an answer."""
+    return verdict.criterion in CHECKS

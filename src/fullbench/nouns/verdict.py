@@ -24,6 +24,9 @@ ADJUDICATION = "adjudication"
 """The judge, and the rater, that a lead is who rules where people were split: no vote, and counted in place of the
 votes only by the rule `adjudicated`."""
 
+PILOT = "pilot:"
+"""What the rater of a vote begins with that was cast in a pilot: such votes count only where somebody asks for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:

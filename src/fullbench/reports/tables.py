@@ -147,7 +147,8 @@ def _json(table: Table) -> bytes:
 def _pack(cell: Cell) -> Any:
     if isinstance(cell, float) and not math.isfinite(cell):
         raise ValueError(f"a table holds finite numbers or None; found {cell}")
-    if not isinstance(cell, EstimateLike):
+    # By its class first: whether something is like an estimate is asked attribute by attribute, for every cell.
+    if cell is None or isinstance(cell, str | int | float) or not isinstance(cell, EstimateLike):
         return cell
     packed: dict[str, Any] = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
     if isinstance(cell, Estimate):

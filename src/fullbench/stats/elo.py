@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from math import exp
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,12 @@ from fullbench.stats.arrays import Floats, Ints, Numbers, duels
 Draw = Literal["orders", "bootstrap"]
 Middle = Literal["mean", "median"]
 
-# row numbers that are held at once, whatever the number of orders
-_BLOCK = 1 << 22
+# row numbers held at once, whatever the number of orders: of shuffled rows, and of rows drawn with replacement,
+# whose draws depend on how many are made at a time
+_BLOCK = 1 << 24
+_DRAWN = 1 << 22
+# duels of all orders that are looked up at a time
+_AT_ONCE = 1 << 19
 # duels turned into Python numbers at a time: the loop is faster over lists, and all of them would not fit
 _CHUNK = 1 << 16
 
@@ -71,7 +75,7 @@ def elo_orders(
     """
     firsts, seconds, result, size = duels(first, second, outcome, contestants)
     rows = np.asarray(orders, dtype=np.int64)
-    return _played(firsts[rows], seconds[rows], result[rows], size, (k, start, scale, base))
+    return _played((firsts, seconds, result), rows, size, (k, start, scale, base))
 
 
 def elo(
@@ -101,8 +105,7 @@ def elo(
     firsts, seconds, result, size = duels(first, second, outcome, contestants)
     settings = (k, start, scale, base)
     blocks = [
-        _played(firsts[rows], seconds[rows], result[rows], size, settings)
-        for rows in _orders(len(firsts), draw, draws, seed)
+        _played((firsts, seconds, result), rows, size, settings) for rows in _orders(len(firsts), draw, draws, seed)
     ]
     ratings = np.concatenate(blocks)
     centre = ratings.mean(axis=0) if middle == "mean" else np.median(ratings, axis=0)
@@ -117,30 +120,58 @@ def elo(
     ]
 
 
-def _orders(n: int, draw: Draw, draws: int, seed: int) -> Iterator[Ints]:
+def _orders(n: int, draw: Draw, draws: int, seed: int) -> Iterator[npt.NDArray[np.integer[Any]]]:
     """Row numbers, one column for each order, in blocks that bound memory."""
     rng = np.random.default_rng(seed)
-    step = max(1, _BLOCK // n)
+    step = max(1, (_DRAWN if draw == "bootstrap" else _BLOCK) // n)
     for begin in range(0, draws, step):
         width = min(step, draws - begin)
         if draw == "bootstrap":
             yield rng.integers(0, n, size=(n, width))
         else:
-            yield rng.permuted(np.tile(np.arange(n)[:, None], (1, width)), axis=0)
+            # Shuffled row by row, which lie together in memory: columns draw the same and take three times as long.
+            yield rng.permuted(np.tile(np.arange(n, dtype=np.int32), (width, 1)), axis=1).T
 
 
 def _played(
-    firsts: Ints, seconds: Ints, result: Floats, size: int, settings: tuple[float, float, float, float]
+    fought: tuple[Ints, Ints, Floats],
+    orders: npt.NDArray[np.integer[Any]],
+    size: int,
+    settings: tuple[float, float, float, float],
 ) -> Floats:
-    """Ratings after each column of duels has been played from top to bottom: a row for each column."""
+    """Ratings after the duels in each order (a column of row numbers) from top to bottom: a row for each order."""
     k, start, scale, base = settings
     rate = np.log(base) / scale
     # One flat array of ratings, addressed by place: looking up rows and columns apart takes twice as long.
-    ratings = np.full(firsts.shape[1] * size, start)
-    begin = np.arange(firsts.shape[1]) * size
-    for a, b, outcome in zip(firsts + begin, seconds + begin, result, strict=True):
-        rating_a, rating_b = ratings[a], ratings[b]
-        gain = k * (outcome - 1 / (1 + np.exp(rate * (rating_b - rating_a))))
-        ratings[a] = rating_a + gain
-        ratings[b] = rating_b - gain
+    width = orders.shape[1]
+    ratings = np.full(width * size, float(start))
+    begin = np.arange(width) * size
+    # Every step writes into the same three arrays: making new ones takes as long as the arithmetic.
+    rating_a, rating_b, gain = np.empty(width), np.empty(width), np.empty(width)
+    for a, b, outcome in _steps(fought, orders, begin):
+        # With "clip" nothing is checked or copied; all places are within the array.
+        ratings.take(a, out=rating_a, mode="clip")
+        ratings.take(b, out=rating_b, mode="clip")
+        np.subtract(rating_b, rating_a, out=gain)
+        np.multiply(rate, gain, out=gain)
+        np.exp(gain, out=gain)
+        np.add(1, gain, out=gain)
+        np.divide(1, gain, out=gain)
+        np.subtract(outcome, gain, out=gain)
+        np.multiply(k, gain, out=gain)
+        np.add(rating_a, gain, out=rating_a)
+        np.subtract(rating_b, gain, out=rating_b)
+        ratings[a] = rating_a
+        ratings[b] = rating_b
     return ratings.reshape(-1, size)
+
+
+def _steps(
+    fought: tuple[Ints, Ints, Floats], orders: npt.NDArray[np.integer[Any]], begin: Ints
+) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """For each step the places of both contestants in every order, and what the first won: some steps at a time."""
+    firsts, seconds, result = fought
+    step = max(1, _AT_ONCE // orders.shape[1])
+    for start in range(0, len(orders), step):
+        rows = np.ascontiguousarray(orders[start : start + step])
+        yield from zip(firsts[rows] + begin, seconds[rows] + begin, result[rows], strict=True)

@@ -198,7 +198,8 @@ def tables(
     """The leaderboard's tables, the heat map by a tag of the items among them; by family where there are families."""
     if tag is None and any("family" in item.tags for item in record.items.values()):
         tag = "family"
-    if chosen.reference not in record.contestants:
+    contestants = record.contestants if columns is None else columns.names["contestant"]
+    if chosen.reference not in contestants:
         chosen = replace(chosen, reference=None)
     return standings(record, judge, chosen, tag=tag, columns=columns)
 

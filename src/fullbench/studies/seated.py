@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError
@@ -10,6 +11,7 @@ from fullbench.figures import cascades
 from fullbench.figures.panels import rulings, with_views
 from fullbench.figures.viewing import Place
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.note import Note
 from fullbench.nouns.panel import View, is_view
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
@@ -28,37 +30,49 @@ def judges_named(ledger: Ledger, wanted: Sequence[str]) -> list[str]:
 
 
 def columns(
-    ledger: Ledger, judges: Sequence[str] | None = None, *, beside: Iterable[Verdict] = (), study: str | None = None
+    ledger: Ledger,
+    judges: Sequence[str] | None = None,
+    *,
+    beside: Iterable[Verdict] = (),
+    study: str | None = None,
+    pilots: bool = False,
 ) -> Columns:
-    """The verdicts of these judges (None: of all), panels and cascades among them, and others `beside` them."""
+    """The verdicts of these judges (None: of all), panels and cascades among them, and others `beside` them.
+
+    Votes of pilots are among them only where `pilots` asks for them.
+    """
     views, others = _wanted(ledger, judges), list(beside)
     if not views:
-        return ledger.columns(judges, beside=others, study=study)
+        return ledger.columns(judges, beside=others, study=study, pilots=pilots)
     one = ledger.one_study(study) if study or ledger.study_named else None
     studies = ledger.studies() if one is None else [one]
     joined = {
-        name: [ruling for view in views for ruling in rulings(view, [*_heard(ledger, view, name), *others])]
+        name: [ruling for view in views for ruling in rulings(view, [*_heard(ledger, view, name, pilots), *others])]
         for name in studies
     }
     joined[studies[0]] = [*others, *joined[studies[0]]]
-    return ledger.columns(judges, beside=joined, study=study)
+    return ledger.columns(judges, beside=joined, study=study, pilots=pilots)
 
 
-def record(ledger: Ledger, judges: Sequence[str] | None = None, *, study: str | None = None) -> Record:
+def record(
+    ledger: Ledger, judges: Sequence[str] | None = None, *, study: str | None = None, pilots: bool = False
+) -> Record:
     """The record of a study: the verdicts of these judges, panels and cascades among them, items and responses."""
     views = _wanted(ledger, judges)
     members = None if judges is None else [*dict.fromkeys([*judges, *(name for view in views for name in view.heard)])]
-    stored = ledger.record(members, study=study)
+    stored = ledger.record(members, study=study, pilots=pilots)
     verdicts = with_views(stored.verdicts, views)
     if judges is not None:
         verdicts = tuple(verdict for verdict in verdicts if verdict.judge in judges)
     return Record(verdicts, stored.items, stored.responses)
 
 
-def settled_by(ledger: Ledger, judges: Sequence[str] | None = None, *, study: str | None = None) -> list[Table]:
+def settled_by(
+    ledger: Ledger, judges: Sequence[str] | None = None, *, study: str | None = None, pilots: bool = False
+) -> list[Table]:
     """Who settled what of each cascade, where there is one."""
     tables = [
-        cascades.table([view], _heard(ledger, view, name))
+        cascades.table([view], _heard(ledger, view, name, pilots))
         for name in ([ledger.one_study(study)] if study or ledger.study_named else ledger.studies())
         for view in cascades.among(_wanted(ledger, judges))
     ]
@@ -72,18 +86,45 @@ def waiting(ledger: Ledger, cascade: str, *, study: str | None = None) -> set[Pl
     if name not in known:
         there = ", ".join(known) or "none"
         raise InputError(f"there is no cascade {cascade!r} in {ledger.place}; there are: {there}")
-    return cascades.pending(known[name], _heard(ledger, known[name], study or ledger.one_study(study)))
+    return cascades.pending(known[name], _heard(ledger, known[name], study or ledger.one_study(study), pilots=False))
 
 
-def sighted(ledger: Ledger, tables: Iterable[Table], columns: Columns, *, study: str | None = None) -> list[Table]:
-    """The tables of some columns, each with how many of their items were judged without their pictures."""
+def around(ledger: Ledger, columns: Columns, *, study: str | None = None) -> Record:
+    """The items and responses that columns of a study speak of, without verdicts: half of the time of a record."""
+    spoken = set(columns.names["item"])
+    items = {item.id: item for item in ledger.items(study=study) if item.id in spoken}
+    answers = ledger.responses(None, item_keys=[item.key for item in items.values()])
+    return Record((), items, {(answer.item, answer.contestant, answer.sample): answer for answer in answers})
+
+
+def noted(
+    ledger: Ledger, tables: Iterable[Table], columns: Columns, *, study: str | None = None, pilots: bool = False
+) -> list[Table]:
+    """The tables of some columns, each with how many of their items were judged without their pictures, and how many
+    votes of pilots are left out (or, with `pilots`, among the votes)."""
     items = set(columns.names["item"])
-    return counted(tables, len(items), len(items & ledger.lacking_pictures(study)))
+    shown = counted(tables, len(items), len(items & ledger.lacking_pictures(study)))
+    note = pilot_note(ledger, study, pilots=pilots)
+    return shown if note is None else [replace(table, notes=[*table.notes, note]) for table in shown]
+
+
+def pilot_note(ledger: Ledger, study: str | None, *, pilots: bool = False) -> Note | None:
+    """How many votes of pilots a ledger holds, and whether they count; None where there are none."""
+    count = ledger.pilot_votes(study)
+    if not count:
+        return None
+    if pilots:
+        return Note("votes.pilot.counted", "{n:,} votes that were cast in pilots are counted.", n=count)
+    return Note(
+        "votes.pilot.left-out",
+        "{n:,} votes that were cast in pilots are left out; `fullbench report --pilot` counts them.",
+        n=count,
+    )
 
 
 def _wanted(ledger: Ledger, judges: Sequence[str] | None) -> list[View]:
     return [view for view in ledger.views() if judges is None or view.name in judges]
 
 
-def _heard(ledger: Ledger, view: View, study: str | None) -> tuple[Verdict, ...]:
-    return tuple(ledger.record(list(view.heard), study=study, texts=False).verdicts)
+def _heard(ledger: Ledger, view: View, study: str | None, pilots: bool) -> tuple[Verdict, ...]:
+    return tuple(ledger.record(list(view.heard), study=study, texts=False, pilots=pilots).verdicts)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from ipaddress import ip_address
 from pathlib import Path
 
 from fullbench.errors import InputError
@@ -15,6 +17,14 @@ VARIABLE = "FULLBENCH_WEB"
 
 HOUR = 3600.0
 DAY = 24 * HOUR
+
+
+def _everywhere(host: str) -> bool:
+    """Whether this listens on all addresses of the machine."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,9 @@ class Settings:
         """The address to open."""
         if self.url:
             return self.url.rstrip("/")
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        # Nobody can open the address that stands for all of a machine's; its name they can.
+        host = socket.gethostname() if _everywhere(self.host) else self.host
+        host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.port}"
 
     def to_environment(self) -> None:

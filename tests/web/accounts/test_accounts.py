@@ -175,7 +175,7 @@ def test_the_audit_trail_says_who_did_what(app, organiser, annotator, client):
 
 def test_signing_in_is_limited_by_name_and_by_address(app, client, monkeypatch):
     with signed_in(app, "victim", "annotator"):
-        monkeypatch.setattr(limits, "NAME_LIMIT", 3)
+        monkeypatch.setattr(limits, "PAIR_LIMIT", 3)
         for _ in range(3):
             assert client.submit("/login", {"name": "Victim", "password": "guess guess"}).status_code == 401
         locked = client.submit("/login", {"name": "victim ", "password": PASSWORD})
@@ -190,7 +190,7 @@ def test_signing_in_is_limited_by_name_and_by_address(app, client, monkeypatch):
 
 
 def test_success_forgets_the_failures_of_a_name(app, client, annotator, monkeypatch):
-    monkeypatch.setattr(limits, "NAME_LIMIT", 2)
+    monkeypatch.setattr(limits, "PAIR_LIMIT", 2)
     for _ in range(2):
         assert client.submit("/login", {"name": "安娜", "password": "guess guess"}).status_code == 401
         assert client.submit("/login", {"name": "安娜", "password": PASSWORD}).status_code == 303

@@ -26,7 +26,7 @@ def at_once(do) -> list:
 
 
 def test_guessing_in_parallel_does_not_slip_through(engine, monkeypatch):
-    monkeypatch.setattr(limits, "NAME_LIMIT", 4)
+    monkeypatch.setattr(limits, "PAIR_LIMIT", 4)
 
     def guess(_number):
         with writing(engine) as connection:

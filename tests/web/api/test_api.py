@@ -88,6 +88,7 @@ def test_lists_are_paged_to_their_end(app, boss):
 def test_an_invitation_made_by_a_script_lets_a_person_in(boss, client):
     made = boss.post("/api/v1/invitations", json={"role": "annotator", "note": "for 小明"}).json()
     form = {"name": "小明", "password": "rain on the roof", "again": "rain on the roof"}
+    assert made["link"].startswith("http://testserver/join/")
     assert client.submit(made["link"], form).status_code == 303
     again = boss.post("/api/v1/invitations", json={}).json()
     assert boss.delete(f"/api/v1/invitations/{again['id']}").status_code == 204

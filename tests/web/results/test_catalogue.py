@@ -9,8 +9,10 @@ from sqlalchemy import func, inspect, select
 
 from fullbench.figures.judging import meet
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import Choice
+from fullbench.nouns.case import Case
 from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import FAULTS
+from fullbench.nouns.verdict import FAULTS, Verdict
 from fullbench.web.database import reading, writing
 from fullbench.web.results import catalogue, listing, panels, tables
 from fullbench.web.results.filters import Filter
@@ -175,6 +177,20 @@ def test_a_batch_that_fails_leaves_nothing_behind(new_engine, tmp_path, monkeypa
         catalogue.forget(engine)
         assert catalogue.fill(engine, ledger).verdicts > 0
     assert before > 0
+
+
+def test_a_revised_vote_is_found_by_its_new_words_alone(new_engine, tmp_path):
+    """When all that was there is revised, ids begin anew, and the words of before are still in the search."""
+    engine = new_engine()
+    item = making.items(1)[0]
+    case = Case(item, making.answers(item)[:2], Choice())
+    with Ledger(tmp_path / "l") as ledger:
+        for revision, words in enumerate(("surely the first", "perhaps the second", "certainly neither")):
+            ledger.add(case, Verdict.of(case, "human", (1.0, 0.0), rater="r1", revision=revision, text=words))
+            assert catalogue.fill(engine, ledger).verdicts == 1
+    with reading(engine) as connection:
+        found = {word: len(every(connection, Filter(q=word))) for word in ("surely", "perhaps", "certainly")}
+    assert found == {"surely": 0, "perhaps": 0, "certainly": 1}
 
 
 SEARCHES = {

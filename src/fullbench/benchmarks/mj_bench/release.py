@@ -12,6 +12,7 @@ from fullbench.benchmarks.mj_bench.names import AXES, LIKERT
 from fullbench.benchmarks.mj_bench.sheets import found, number, one_of, rows
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Likert
+from fullbench.reading import read
 
 Scores = tuple[float | None, ...]
 _MODES = ("single", "multi", "single_old_prompt")
@@ -127,7 +128,7 @@ def score_of(value: Any, column: str, path: Path, line: int) -> float | None:
         return None
     if not column.endswith("_raw") or value.strip().isdigit():
         return number(value, path, line, column)
-    marks = _WORDS.read(value.strip("` \n"), 1)
+    marks = read(_WORDS, value.strip("` \n"), 1)
     if isinstance(marks, str):
         raise InputError(f"{column!r} must hold one of {', '.join(LIKERT)}; found {value!r}", path=path, line=line)
     return marks[0]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
-from fullbench.benchmarks.visit_bench import people
+from fullbench.benchmarks.visit_bench import people, references
 from fullbench.benchmarks.visit_bench.sources import REFERENCE, is_judged
 from fullbench.figures import standard
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import Rule
+from fullbench.figures.places import place, placed
 from fullbench.figures.standings import standings
+from fullbench.nouns.criteria import is_check, is_review
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
@@ -24,6 +27,7 @@ RULE: Rule = "both-agree"
 
 def tables(record: Record) -> list[Table]:
     """A leaderboard for each judge, the families, judges beside people where people voted, faults and cost."""
+    every, record = record, record.where(lambda verdict: not is_check(verdict))
     shown: list[Table] = []
     # Items of one's own may belong to no family.
     tag = FAMILY if any(FAMILY in item.tags for item in record.items.values()) else None
@@ -33,9 +37,15 @@ def tables(record: Record) -> list[Table]:
             shown += standings(record, judge, Settings(reference=REFERENCE, votes="each"), tag=tag)
             continue
         shown += standings(record, judge, Settings(rule=RULE, reference=REFERENCE), tag=tag)
-    if PEOPLE in record.judges:
-        shown += [people.agreement(record), people.systems(record)]
-    shown += [labels(record), verified(record), standard.faults(record, together=True), standard.costs(record)]
+    for criterion, part in record.where(lambda verdict: not is_review(verdict)).by("criterion").items():
+        if PEOPLE in part.judges:
+            behind = place("", criterion)
+            shown += [
+                replace(table, name=f"{table.name}{behind}", title=placed(table.title, behind))
+                for table in (people.agreement(part), people.systems(part))
+            ]
+    shown += [references.checked(every), labels(every), verified(every)]
+    shown += [standard.faults(record, together=True), standard.costs(record)]
     return [table for table in shown if table.rows]
 
 

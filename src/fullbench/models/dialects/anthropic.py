@@ -89,14 +89,14 @@ class Anthropic(Dialect):
         stop = self._STOPS.get(reason, reason)
         if not blocks and stop == "stop" and reason != "end_turn":
             return None
-        usage = usage_of(payload.get("usage"))
-        tokens_in = count(usage.get("input_tokens"))
-        cached = total(usage.get(name) for name in ("cache_read_input_tokens", "cache_creation_input_tokens"))
         text = "".join(text_of(block.get("text"), "a text block") for block in blocks if block.get("type") == "text")
         thought = "".join(
             text_of(block.get("thinking"), "a thinking block") for block in blocks if block.get("type") == "thinking"
         )
-        return Answer(
-            text, stop, None if tokens_in is None else tokens_in + (cached or 0), count(usage.get("output_tokens")),
-            thought, whole(written(payload.get("model"))),
-        )  # fmt: skip
+        return Answer(text, stop, *self.used(payload), thought, whole(written(payload.get("model"))))
+
+    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        usage = usage_of(payload.get("usage"))
+        fresh = count(usage.get("input_tokens"))
+        cached = total(usage.get(name) for name in ("cache_read_input_tokens", "cache_creation_input_tokens"))
+        return None if fresh is None else fresh + (cached or 0), count(usage.get("output_tokens"))

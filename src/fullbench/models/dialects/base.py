@@ -86,6 +86,11 @@ class Dialect(ABC):
         """The answer; None where there is none in it. Raises `Misshapen` where something is of another type than the
         API says."""
 
+    @abstractmethod
+    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        """The tokens that the server counted, in and out; None where it did not. A reply without an answer has a bill
+        as well."""
+
     def kept(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
         """What is kept with the answer of how it was asked for; a generator's seed."""
         return {}

@@ -85,10 +85,7 @@ class Gemini(Dialect):
         return b'{"inlineData":{"mimeType":"' + media.encode() + b'","data":"' + data + b'"}}'
 
     def parse(self, payload: Mapping[str, Any]) -> Answer | None:
-        usage = usage_of(payload.get("usageMetadata"))
-        tokens_in, visible = count(usage.get("promptTokenCount")), count(usage.get("candidatesTokenCount"))
-        thinking = count(usage.get("thoughtsTokenCount"))
-        tokens_out = None if visible is None and thinking is None else (visible or 0) + (thinking or 0)
+        tokens_in, tokens_out = self.used(payload)
         served = whole(written(payload.get("modelVersion")))
         candidates = list_of(payload.get("candidates"), "candidates")
         if not candidates:
@@ -105,3 +102,9 @@ class Gemini(Dialect):
         called = not text.strip() and any("functionCall" in part for part in parts)
         stop = "tool" if called else self._STOPS.get(reason, reason.lower())
         return Answer(text, stop, tokens_in, tokens_out, thought, served)
+
+    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        usage = usage_of(payload.get("usageMetadata"))
+        visible, thinking = count(usage.get("candidatesTokenCount")), count(usage.get("thoughtsTokenCount"))
+        tokens_out = None if visible is None and thinking is None else (visible or 0) + (thinking or 0)
+        return count(usage.get("promptTokenCount")), tokens_out

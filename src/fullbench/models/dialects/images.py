@@ -85,14 +85,19 @@ class OpenAIImages(Dialect):
         data = list_of(payload.get("data"), "data")
         if not data:
             return None
-        usage = usage_of(payload.get("usage"))
         if not data[0].get("b64_json"):
             where = "an address in its place, which is not fetched" if data[0].get("url") else "no picture"
             raise Misshapen(f"its data hold {where}")
         picture = picture_of(data[0]["b64_json"], "b64_json")
-        tokens = (0, 1) if self._per_picture else (count(usage.get("input_tokens")), count(usage.get("output_tokens")))
+        tokens = (0, 1) if self._per_picture else self.used(payload)
         revised = text_of(data[0].get("revised_prompt"), "revised_prompt")
         return Answer(revised, "stop", *tokens, served=whole(written(payload.get("model"))), pictures=(picture,))
+
+    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        if self._per_picture:  # its price is for a picture, and there is none
+            return 0, 0
+        usage = usage_of(payload.get("usage"))
+        return count(usage.get("input_tokens")), count(usage.get("output_tokens"))
 
 
 class OpenAIEdits(OpenAIImages):
@@ -161,3 +166,6 @@ class GeminiImages(Gemini):
         stop = answer.stop if pictures or answer.stop != "stop" else "words"
         tokens = (0, len(pictures)) if self._per_picture else (answer.tokens_in, answer.tokens_out)
         return Answer(answer.text, stop, *tokens, answer.reasoning, answer.served, pictures=pictures)
+
+    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        return (0, 0) if self._per_picture else super().used(payload)

@@ -80,7 +80,6 @@ class OpenAI(Dialect):
         more = mapping_of(message.get("provider_specific_fields"), "provider_specific_fields")
         refusal = text_of(message.get("refusal") or more.get("refusal"), "the refusal")
         reason = text_of(choices[0].get("finish_reason"), "finish_reason") or "stop"
-        usage = usage_of(payload.get("usage"))
         content = message.get("content")
         thought = written(message.get("reasoning_content") or message.get("reasoning") or more.get("reasoning_content"))
         if isinstance(content, list):
@@ -91,10 +90,14 @@ class OpenAI(Dialect):
         called = bool(message.get("tool_calls") or message.get("function_call")) and not text.strip()
         return Answer(
             refusal or text, "refused" if refusal else "tool" if called else self._STOPS.get(reason, reason),
-            count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")),
+            *self.used(payload),
             whole(thought) or inline, whole(written(payload.get("model"))),
             whole(written(payload.get("system_fingerprint"))), first=_first_tokens(choices[0].get("logprobs")),
         )  # fmt: skip
+
+    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        usage = usage_of(payload.get("usage"))
+        return count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
 
 
 def _first_tokens(logprobs: Any) -> dict[str, float]:

@@ -84,13 +84,15 @@ class Responses(Dialect):
                 texts.append(text_of(part.get("text"), "the text of a part"))
                 refusals.append(text_of(part.get("refusal"), "the refusal"))
         text, refusal = "".join(texts), "".join(refusals)
-        usage = usage_of(payload.get("usage"))
         stop = self._STOPS.get(reason, reason) or ("tool" if called and not text.strip() else "stop")
         return Answer(
-            refusal or text, "refused" if refusal else stop, count(usage.get("input_tokens")),
-            count(usage.get("output_tokens")), whole("\n\n".join(filter(None, thoughts))),
-            whole(written(payload.get("model"))),
+            refusal or text, "refused" if refusal else stop, *self.used(payload),
+            whole("\n\n".join(filter(None, thoughts))), whole(written(payload.get("model"))),
         )  # fmt: skip
+
+    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        usage = usage_of(payload.get("usage"))
+        return count(usage.get("input_tokens")), count(usage.get("output_tokens"))
 
 
 def _format(prompt: Prompt) -> dict[str, Any] | None:

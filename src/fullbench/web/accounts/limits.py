@@ -1,7 +1,9 @@
 """How often somebody may fail to sign in, counted in the database so that all workers share it.
 
-Only digests of names and addresses are kept. An attempt is written down before the password is looked at, so that many
-at once do not slip through, and taken back when it succeeds.
+Nobody can lock somebody else out: failures count against a name from one address, against an address, and, by a far
+higher limit, against a name from everywhere; a browser in which somebody signed in before (see `devices`) has a count
+of its own, whatever others do to the name or from the same address. Only digests are kept. An attempt is written down
+before the password is looked at, so that many at once do not slip through, and taken back when it succeeds.
 """
 
 from __future__ import annotations
@@ -15,21 +17,25 @@ from fullbench.web.accounts.secrets import signed
 from fullbench.web.accounts.tables import attempts
 
 WINDOW = 15 * 60.0
-NAME_LIMIT = 10
+PAIR_LIMIT = 10
+"""Failures of one name from one address, or from a browser that the name is known in."""
 ADDRESS_LIMIT = 60
+NAME_LIMIT = 300
+"""Failures of one name from everywhere: so many addresses at once are a guessing machine, not a person."""
 
 
-def note(connection: Connection, key: bytes, name: str, address: str) -> None:
+def note(connection: Connection, key: bytes, name: str, address: str, device: str = "") -> None:
     """Write an attempt down. Commit before `allowed` is asked."""
     now = time.time()
     connection.execute(delete(attempts).where(attempts.c.at < now - WINDOW))
-    connection.execute(insert(attempts), [{"key": attempt_key, "at": now} for attempt_key in _keys(key, name, address)])
+    counted = _limits(key, name, address, device)
+    connection.execute(insert(attempts), [{"key": attempt_key, "at": now} for attempt_key in counted])
 
 
-def allowed(connection: Connection, key: bytes, name: str, address: str) -> bool:
-    """Whether the attempts of that name and from that address are still few enough."""
-    by_name, by_address = _keys(key, name, address)
-    return _count(connection, by_name) <= NAME_LIMIT and _count(connection, by_address) <= ADDRESS_LIMIT
+def allowed(connection: Connection, key: bytes, name: str, address: str, device: str = "") -> bool:
+    """Whether the attempts that count against this one are still few enough."""
+    counted = _limits(key, name, address, device)
+    return all(_count(connection, attempt_key) <= limit for attempt_key, limit in counted.items())
 
 
 def _count(connection: Connection, attempt_key: str) -> int:
@@ -38,16 +44,25 @@ def _count(connection: Connection, attempt_key: str) -> int:
     return int(counted.scalar_one())
 
 
-def succeeded(connection: Connection, key: bytes, name: str, address: str) -> None:
-    """The right password came: the name's failures are forgotten, and one of the address's."""
-    by_name, by_address = _keys(key, name, address)
-    connection.execute(delete(attempts).where(attempts.c.key == by_name))
-    latest = select(func.max(attempts.c.id)).where(attempts.c.key == by_address).scalar_subquery()
-    connection.execute(delete(attempts).where(attempts.c.id == latest))
+def succeeded(connection: Connection, key: bytes, name: str, address: str, device: str = "") -> None:
+    """The right password came: the failures of this person here are forgotten, and this attempt everywhere."""
+    first, *others = _limits(key, name, address, device)
+    connection.execute(delete(attempts).where(attempts.c.key == first))
+    for attempt_key in others:
+        latest = select(func.max(attempts.c.id)).where(attempts.c.key == attempt_key).scalar_subquery()
+        connection.execute(delete(attempts).where(attempts.c.id == latest))
 
 
-def _keys(key: bytes, name: str, address: str) -> tuple[str, str]:
-    return signed(key, "attempt by name", name), signed(key, "attempt by address", household(address))
+def _limits(key: bytes, name: str, address: str, device: str) -> dict[str, int]:
+    """What an attempt counts against and how much each bears, the narrowest first."""
+    if device:
+        return {signed(key, "attempt by device", name, device): PAIR_LIMIT}
+    here = household(address)
+    return {
+        signed(key, "attempt by name and address", name, here): PAIR_LIMIT,
+        signed(key, "attempt by address", here): ADDRESS_LIMIT,
+        signed(key, "attempt by name", name): NAME_LIMIT,
+    }
 
 
 def household(address: str) -> str:

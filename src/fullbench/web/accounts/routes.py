@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from fullbench.errors import InputError
 from fullbench.nouns.note import sentence
 from fullbench.web import guard
-from fullbench.web.accounts import audit, invitations, limits, passwords, sessions, users
+from fullbench.web.accounts import audit, devices, invitations, limits, passwords, sessions, users
 from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Current, Database, Viewer
@@ -37,10 +37,11 @@ def login(request: Request, name: Text, password: Text, next: Text = "/") -> Res
     """Sign in. Whatever is wrong, the answer is the same, and takes the same work."""
     engine, site_key, address = guard.engine_of(request), guard.site_key_of(request), guard.address_of(request)
     folded = users.folded(name)
+    device = devices.known(site_key, request.cookies.get(devices.COOKIE, ""), folded)
     with writing(engine) as connection:
-        limits.note(connection, site_key, folded, address)
+        limits.note(connection, site_key, folded, address, device)
     with reading(engine) as connection:
-        allowed = limits.allowed(connection, site_key, folded, address)
+        allowed = limits.allowed(connection, site_key, folded, address, device)
         user, password_hash = users.login(connection, name)
     shown = {"next": local_path(next), "name": name}
     if not allowed:
@@ -52,7 +53,7 @@ def login(request: Request, name: Text, password: Text, next: Text = "/") -> Res
         if user is None or not right:
             audit.write(connection, None, "sign-in refused", name[:80], address=address)
             return render(request, "accounts/login.html", status=401, problem=WRONG, **shown)
-        limits.succeeded(connection, site_key, folded, address)
+        limits.succeeded(connection, site_key, folded, address, device)
         return _enter(request, user, local_path(next), connection)
 
 
@@ -67,6 +68,10 @@ def _enter(request: Request, user: User, to: str, connection: Database, flash: s
     audit.write(connection, user, "signed in", address=address)
     response = redirect(request, to, flash=flash)
     set_cookie(request, response, guard.SESSION, secret, seconds=settings.lasting)
+    device = devices.remembered(
+        guard.site_key_of(request), request.cookies.get(devices.COOKIE, ""), users.folded(user.name)
+    )
+    set_cookie(request, response, devices.COOKIE, device, seconds=YEAR)
     response.delete_cookie(guard.VISIT)
     return response
 

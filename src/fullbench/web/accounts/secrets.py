@@ -6,9 +6,11 @@ import hashlib
 import hmac
 import secrets
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from fullbench.web.accounts.tables import site
+
+ADDRESS = "address"
 
 
 def new_id() -> str:
@@ -29,6 +31,17 @@ def digest(secret: str) -> str:
 def signed(key: bytes, *parts: str) -> str:
     """A signature of some words that only this site can make."""
     return hmac.new(key, "\0".join(parts).encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def address(connection: Connection) -> str:
+    """The address that the site was last started with; nothing where it was never started."""
+    return str(connection.execute(select(site.c.value).where(site.c.name == ADDRESS)).scalar_one_or_none() or "")
+
+
+def set_address(connection: Connection, url: str) -> None:
+    """Note the address that the site is started with, for links that are made beside it."""
+    connection.execute(delete(site).where(site.c.name == ADDRESS))
+    connection.execute(insert(site).values(name=ADDRESS, value=url))
 
 
 def site_key(connection: Connection, secret: str) -> bytes:

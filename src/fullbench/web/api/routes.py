@@ -100,7 +100,7 @@ def invite(request: Request, caller: Organiser, connection: Database, wish: Invi
     """Make a link that lets one person make one account; it is shown once."""
     invitation, secret = invitations.make(connection, wish.role, caller, note=wish.note)
     audit.write(connection, caller, "invited", wish.note, address=address_of(request), role=wish.role)
-    return InvitationMade(**_invitation(invitation).model_dump(), link=f"/join/{secret}")
+    return InvitationMade(**_invitation(invitation).model_dump(), link=f"{base_of(request)}/join/{secret}")
 
 
 @router.delete("/invitations/{invitation_id}", status_code=204, tags=[TAG_ACCOUNTS])

@@ -22,7 +22,7 @@ from fullbench.web.api.guard import Annotator, Organiser
 from fullbench.web.api.shapes import RESPONSES, Id, Limit, Page, Shape
 from fullbench.web.database import writing
 from fullbench.web.guard import Database, address_of, engine_of
-from fullbench.web.people import annotate, labels, live, queue, sources, studies
+from fullbench.web.people import annotate, labels, live, omitted, queue, sources, studies
 from fullbench.web.people.kinds import kind_of
 from fullbench.web.people.quality import progress
 from fullbench.web.people.queue import Desk, Gone, Nothing
@@ -50,6 +50,8 @@ class StudyShown(Shape):
     settled: int
     voted: int
     wanted: int
+    notes: list[str]
+    """What the study leaves out of what it was made of."""
 
 
 class ItemWish(Shape):
@@ -89,6 +91,7 @@ class StudyWish(Shape):
     reference: bool = False
     reason: bool = False
     confirm: bool = False
+    unverified: bool = False
     items: Annotated[list[ItemWish], Field(min_length=1, max_length=10_000)]
     responses: Annotated[tuple[ResponseWish, ...], Field(max_length=50_000)] = ()
 
@@ -146,6 +149,7 @@ def shown_study(connection: Connection, study: Study) -> StudyShown:
     return StudyShown(
         id=study.id, name=study.name, kind=study.kind_name, ballot=study.rules.ballot, state=study.state,
         stage=study.stage, tasks=far.tasks, settled=far.settled, voted=far.voted, wanted=far.wanted,
+        notes=[str(note) for note in omitted.of_study(study).notes()],
     )  # fmt: skip
 
 
@@ -164,7 +168,7 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
     """Make a study; it is open at once, unless it is to be a draft."""
     chosen = wish.model_dump(include={"paper", "reference", "reason", "confirm"})
     plan = Plan(
-        **wish.model_dump(exclude={"items", "responses", "draft", *chosen}),
+        **wish.model_dump(exclude={"items", "responses", "draft", "unverified", *chosen}),
         options={name: value for name, value in chosen.items() if value},
     )
     study = studies.create(connection, plan, draft=wish.draft)
@@ -172,6 +176,7 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
     if len({item.id for item in items}) < len(items):
         raise InputError("two items have the same id; ids must differ")
     answers = [_response(request, connection, caller, sent_response) for sent_response in wish.responses]
+    items, answers, left_out = omitted.judged(wish.kind, items, answers, unverified=wish.unverified)
     contents = list(sources.tasks_of(kind_of(wish.kind), study.rules.ballot, items, answers))
     if not contents:
         raise InputError(
@@ -182,8 +187,9 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
             )
         )
     studies.add(connection, study, contents)
+    studies.set_options(connection, studies.study(connection, study.id), left_out.option)
     audit.write(connection, caller, "study made", study.name, address=address_of(request), tasks=len(contents))
-    return shown_study(connection, study)
+    return shown_study(connection, study_at(connection, study.id))
 
 
 def _item(request: Request, connection: Connection, caller: User, wish: ItemWish) -> Item:

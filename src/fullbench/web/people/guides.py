@@ -19,6 +19,8 @@ from fullbench.web.words import Language
 
 PLAIN = "plain"
 """The texts that belong to no paper: one for every kind."""
+AGAINST_REFERENCE = frozenset({("score", "alignmmbench")})
+"""Kinds and papers whose text asks people to mark against the reference, so that it must be in view."""
 _FOLDER = Path(__file__).parent / "guidelines"
 _PART = re.compile(r"^<!-- kind: (\w+) -->$", re.MULTILINE)
 _CHINESE = re.compile(r"^<!-- zh -->\s*$", re.MULTILINE)

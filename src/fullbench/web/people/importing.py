@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -15,11 +15,11 @@ from fullbench.nouns.item import REQUEST, Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.response import Response
 from fullbench.studies import seated
-from fullbench.studies.verified import is_unverified
 from fullbench.web import ledgers, pictures
 from fullbench.web.accounts.users import User
-from fullbench.web.people import apart, gaining, sources, studies
+from fullbench.web.people import apart, gaining, omitted, sources, studies
 from fullbench.web.people.content import Content
+from fullbench.web.people.omitted import Omitted
 from fullbench.web.people.studies import Plan, Study
 from fullbench.web.pictures import Checked
 from fullbench.web.settings import Settings
@@ -64,10 +64,7 @@ class Made:
     gold: int
     qualify: int
     apart: int
-    left_out: int = 0
-    """Pairs that no queue by gain holds: nobody but people ruled on them, or people voted on them already."""
-    requests: int = 0
-    """Items of the ledger that asked models for questions: what came back is no answer, and no task is made of it."""
+    omitted: Omitted
 
 
 def make(
@@ -81,11 +78,10 @@ def make(
 ) -> Made:
     """Make a study with its tasks, open at once or as a draft; pictures are checked and kept as this user's uploads."""
     study = studies.create(connection, plan, draft=draft)
-    contents = list(_contents(study, material))
-    left_out = 0
+    contents, left_out = _contents(study, material)
     if material.by_gain:
         chosen = gaining.ordered(study, contents, material.ledger, _study(material), material.judges)
-        left_out = len(contents) - len(chosen.contents)
+        left_out = replace(left_out, pairs=len(contents) - len(chosen.contents))
         contents = chosen.contents
         studies.set_options(connection, study, {"ordered": True, "gain": chosen.gain})
         study = studies.study(connection, study.id)
@@ -100,6 +96,7 @@ def make(
                 connection, study, split.known, "gold" if role == "gold" else "qualify"
             )  # fmt: skip
     if material.limit:
+        left_out = replace(left_out, over_limit=max(0, len(contents) - material.limit))
         contents = contents[: material.limit]
     if not contents:
         raise InputError(
@@ -121,34 +118,32 @@ def make(
     others = [studies.named(connection, name) for name in material.apart_from if name != apart.EVERY]
     others = apart.others_of(connection, study, others, every=every)
     count += apart.keep_apart_from(connection, study, others) if others else 0
-    requests = 0 if material.items is not None or material.ledger is None else sum(map(_is_request, _every(material)))
+    studies.set_options(connection, studies.study(connection, study.id), left_out.option)
     filled = studies.study(connection, study.id)
-    return Made(filled, work, counts["gold"], counts["qualify"], count, left_out, requests)
+    return Made(filled, work, counts["gold"], counts["qualify"], count, left_out)
 
 
-def _contents(study: Study, material: Material) -> Iterator[Content]:
+def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]:
+    """The tasks, and what is left out of the material."""
     kind = study.kind
     if kind.name == "agree":
         if material.ledger is None:
             raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
-        yield from sources.appeals(
-            material.ledger.record(material.judges or None, study=_study(material)), material.judges
-        )
-        return
+        record = material.ledger.record(material.judges or None, study=_study(material))
+        return list(sources.appeals(record, material.judges)), Omitted()
     if kind.name == "rewrite":
         if material.queue is None:
             raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")
         known = {} if material.items is None else {item.id: item for item in read_items(material.items)}
-        yield from sources.rewordings(material.queue, known)
-        return
-    items = _items(material)
-    answers = _responses(material, items)
-    if kind.name not in {"verify", "write"} and not material.unverified:
-        items = [item for item in items if not is_unverified(item)]
-        judged = {item.id for item in items}
-        answers = [answer for answer in answers if answer.item in judged]
+        return list(sources.rewordings(material.queue, known)), Omitted()
+    every = _items(material)
+    items, answers, left_out = omitted.judged(
+        kind.name, every, _responses(material, every), unverified=material.unverified
+    )
+    requests = 0 if material.items is not None or material.ledger is None else sum(map(_is_request, _every(material)))
     tasks = sources.tasks_of(kind, study.rules.ballot, items, answers, per_item=material.per_item, seed=study.seed)
-    yield from _waiting(tasks, study, material) if material.pending else tasks
+    chosen = _waiting(tasks, study, material) if material.pending else tasks
+    return list(chosen), replace(left_out, requests=requests)
 
 
 def _waiting(tasks: Iterable[Content], study: Study, material: Material) -> Iterator[Content]:

@@ -9,10 +9,9 @@ from functools import cache
 from typing import Any, ClassVar
 
 from fullbench.errors import InputError
-from fullbench.nouns import doors
+from fullbench.nouns import criteria, doors
 from fullbench.nouns.ballot import Choice, Likert, Ranking, Score
 from fullbench.nouns.case import Case
-from fullbench.nouns.criteria import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS
 from fullbench.nouns.item import Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.verdict import Verdict
@@ -24,6 +23,7 @@ from fullbench.web.people.kind import Cast, Kind, Rules
 from fullbench.web.words import key
 
 YES_NO = Likert(("no", "yes"))
+SEVERAL = "more than one"
 FAULTY = (key("the instruction"), key("the caption"), key("the reference"), key("the picture"), key("more than one"))
 """Whose fault it is that a reference does not follow its instruction."""
 
@@ -175,7 +175,7 @@ class Rate(Kind):
 class Agree(Kind):
     """A judge's ruling and its reasons, judged in turn: three verdicts on one text."""
 
-    name, title, ballot = "agree", key("Judge the judge"), REVIEW_BALLOTS[AGREES].spec
+    name, title, ballot = "agree", key("Judge the judge"), criteria.REVIEW_BALLOTS[criteria.AGREES].spec
     does = key("What a judge ruled and why; people agree or not, grade the reasons, and note what was made up.")
 
     def check(self, rules: Rules, content: Content) -> None:
@@ -189,9 +189,10 @@ class Agree(Kind):
             )
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
+        grades = criteria.REVIEW_BALLOTS[criteria.REASONS]
         return {
             "agree": forms.yes(fields, "agree", key("do you agree with the ruling?")),
-            "grade": forms.mark(fields.get("grade", ""), REVIEW_BALLOTS[REASONS], key("grade the reasons")),
+            "grade": forms.mark(fields.get("grade", ""), grades, key("grade the reasons")),
             "hallucination": forms.yes(fields, "hallucination", key("does it tell of something that is not there?")),
         }
 
@@ -209,14 +210,14 @@ class Agree(Kind):
         return {"agree": forms.known_yes(marks)}
 
     def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
-        field_of = {AGREES: "agree", REASONS: "grade", HALLUCINATES: "hallucination"}
+        field_of = {criteria.AGREES: "agree", criteria.REASONS: "grade", criteria.HALLUCINATES: "hallucination"}
         for criterion, name in field_of.items():
             value = cast.answer.get(name)
-            case = Case(cast.content.item, cast.content.responses, REVIEW_BALLOTS[criterion], criterion)
+            case = Case(cast.content.item, cast.content.responses, criteria.REVIEW_BALLOTS[criterion], criterion)
             if cast.answer.get("recused"):
                 yield case, cast.verdict(case, "recused")
             elif value is not None:
-                yield case, cast.verdict(case, (float(value) if criterion == REASONS else 1.0 + bool(value),))
+                yield case, cast.verdict(case, (float(value) if criterion == criteria.REASONS else 1.0 + bool(value),))
 
 
 class _YesNo(Kind):
@@ -271,6 +272,18 @@ class Verify(_YesNo):
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         filled = {name: forms.said(answer[name]) for name in ("follows", "fault", "complaint") if name in answer}
         return {**forms.kept(answer), **filled}
+
+    def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
+        """Whether it follows, whether the caption is at fault, whether the reference itself is: each a yes or no."""
+        fault = cast.answer.get("fault")
+        said = {
+            criteria.FOLLOWS: bool(cast.answer.get("follows")),
+            criteria.CAPTION_AT_FAULT: fault in {"the caption", SEVERAL},
+            criteria.REFERENCE_AT_FAULT: fault in {"the reference", SEVERAL},
+        }
+        for criterion, yes in said.items():
+            case = Case(cast.content.item, cast.content.responses, YES_NO, criterion)
+            yield case, cast.verdict(case, "recused" if cast.answer.get("recused") else (1.0 + yes,))
 
 
 class Rewrite(_YesNo):

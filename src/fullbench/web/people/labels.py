@@ -7,7 +7,8 @@ of figures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -24,7 +25,7 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.picture import Picture
-from fullbench.nouns.verdict import ADJUDICATION, PEOPLE, Verdict
+from fullbench.nouns.verdict import ADJUDICATION, PEOPLE, PILOT, Verdict
 from fullbench.web import pictures
 from fullbench.web.database import insert_here
 from fullbench.web.people import adjudicating
@@ -175,7 +176,7 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
     incoming = verdicts(connection, study, find, revisions=True)
     while chunk := list(islice(incoming, CHUNK)):
         if study.is_pilot:
-            chunk = [(vote, case, replace(verdict, rater=f"pilot:{verdict.rater}")) for vote, case, verdict in chunk]
+            chunk = [(vote, case, replace(verdict, rater=f"{PILOT}{verdict.rater}")) for vote, case, verdict in chunk]
         earlier = _said(ledger, {verdict.case for _, _, verdict in chunk})
         noted = {(case.key, vote.task) for vote, case, _ in chunk}
         for vote, case, verdict in chunk:
@@ -228,27 +229,39 @@ def written(connection: Connection, study: Study, find: Find | None = None) -> I
 def answered(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
     """Answers to the queues of `fullbench compose`, as rows that `fullbench compose accept` reads.
 
-    The majority decides; where it is a draw the row waits. The text is that of the first who agrees with the majority.
+    The majority decides; where it is a draw the row waits. A text is that of the first who agrees with the majority;
+    whose fault it is and what is wrong is what most of those say, of equally many the first; notes are all there.
     """
     if study.kind_name not in {"rewrite", "verify"}:
         raise InputError(f"queues hold rewordings and references; {study.name!r} is of the kind {study.kind_name}")
     counted_votes = counted(connection, study)
     most = together(counted_votes).majority
+    by_task: dict[int, list[Vote]] = {}
+    for vote in counted_votes:
+        by_task.setdefault(vote.task, []).append(vote)
     for task, content in contents(connection, study):
         label = most.get(task)
-        first = next((vote for vote in counted_votes if vote.task == task and vote.label == label and label), None)
-        yield _queue_row(study.kind_name, content, label, {} if first is None else first.answer)
+        agreeing = [vote.answer for vote in by_task.get(task, ()) if label and vote.label == label]
+        yield _queue_row(study.kind_name, content, label, agreeing)
 
 
-def _queue_row(kind: str, content: Any, label: str | None, answer: dict[str, Any]) -> dict[str, Any]:
+def _commonest(answers: Sequence[dict[str, Any]], name: str) -> Any:
+    """What most answers say of something, of equally many the first; None where none says anything."""
+    said = Counter(answer[name] for answer in answers if answer.get(name))
+    return said.most_common(1)[0][0] if said else None
+
+
+def _queue_row(kind: str, content: Any, label: str | None, agreeing: Sequence[dict[str, Any]]) -> dict[str, Any]:
     task = Content.of(content)
     if kind == "rewrite":
         response = task.responses[0]
+        answer = agreeing[0] if agreeing else {}
         return {
             "seed": task.item.id, "variant": int(task.about.get("variant", 1)), "question": task.item.question,
             "text": answer.get("text", response.text), "same": label, "writer": response.contestant,
         }  # fmt: skip
     return {
         "item": task.item.id, "question": task.item.question, "reference": task.item.reference,
-        "accept": label, "reason": answer.get("complaint"), "note": answer.get("reason"), "fault": answer.get("fault"),
+        "accept": label, "reason": _commonest(agreeing, "complaint"), "fault": _commonest(agreeing, "fault"),
+        "note": " / ".join(answer["reason"] for answer in agreeing if answer.get("reason")) or None,
     }  # fmt: skip

@@ -27,6 +27,7 @@ from fullbench.web.people import (
     labels,
     live,
     members,
+    omitted,
     piloting,
     quality,
     results,
@@ -121,7 +122,7 @@ def overview(request: Request, _user: Organiser, study_id: str, width: Width = N
     return render(
         request, "work/study.html", study=study, topic=live.topic(study.id), shown=prose(study.told(language)),
         forms=FORMS, ledger=settings_of(request).ledger, pilots=pilots, main=main, width=width,
-        editable=study.guidelines or _both(study), gain=_gain(study),
+        editable=study.guidelines or _both(study), gain=_gain(study), omitted=omitted.of_study(study).notes(),
         ledger_studies=_studies(request), **values,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, func, select
 
 from fullbench.errors import InputError
 from fullbench.nouns.note import Note
-from fullbench.web.people import studies
+from fullbench.web.people import omitted, studies
 from fullbench.web.people.content import Content
 from fullbench.web.people.studies import Plan, Study
 from fullbench.web.people.tables import (
@@ -50,7 +50,7 @@ def make(connection: Connection, study: Study, count: int) -> Study:
             Note("web.wrong.a-pilot-has-tasks", "a pilot has 1 to {most} tasks; found {n}", most=MOST, n=count)
         )
     number = len(pilots(connection, study)) + 1
-    left_out = {"draft", "guideline", "assigned", "ordered", "authored", "gain"}
+    left_out = {"draft", "guideline", "assigned", "ordered", "authored", "gain", omitted.OPTION}
     options = {name: value for name, value in study.rules.options.items() if name not in left_out}
     plan = Plan(
         f"{study.name} (pilot{f' {number}' if number > 1 else ''})", study.kind_name, study.rules.ballot,

@@ -186,6 +186,11 @@ class Study:
         return self.kind_name == "pair" and not options.get("reason") and not options.get("confirm")
 
 
+def _shown(plan: Plan) -> dict[str, bool]:
+    """What people must see for the guideline that they are given: one that marks against the reference shows it."""
+    return {"reference": True} if (plan.kind, plan.options.get("paper")) in guides.AGAINST_REFERENCE else {}
+
+
 def create(connection: Connection, plan: Plan, *, draft: bool = False) -> Study:
     """Make a study without tasks: open at once, or a draft."""
     name = plan.name.strip()
@@ -200,7 +205,7 @@ def create(connection: Connection, plan: Plan, *, draft: bool = False) -> Study:
     row: dict[str, Any] = {
         "id": secrets.token_hex(8), "name": name, "kind": plan.kind, "ballot": plan.rules.ballot,
         "criterion": plan.criterion, "guidelines": plan.guidelines,
-        "options": {**plan.options, **({"draft": True} if draft else {})},
+        "options": {**_shown(plan), **plan.options, **({"draft": True} if draft else {})},
         "votes": plan.votes, "most": max(plan.most, plan.votes), "settled_by": plan.settled_by,
         "lease_seconds": plan.lease_seconds, "gold_every": plan.gold_every, "pass_share": plan.pass_share,
         "conflicted": False, "qualifies": 0, "golds": 0, "seed": plan.seed,

@@ -265,6 +265,7 @@ def material(fields: Mapping[str, str], sent_files: Unpacked, ledger: Ledger | N
         limit=_whole(fields, "limit", 0),
         apart_from=tuple(name for name in others if name),
         ledger_study=fields.get("ledger_study", "").strip(),
+        unverified=bool(fields.get("unverified")),
         by_gain=bool(fields.get("by_gain")),
         checked=sent_files.checked,
     )

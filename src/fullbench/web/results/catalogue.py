@@ -19,6 +19,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.web.database import reading, writing
 from fullbench.web.results import rulings, search, tables
 from fullbench.web.results.entering import Batch
+from fullbench.web.results.pseudonyms import any_named
 from fullbench.web.results.rows import chunks, get_state, set_state, version
 from fullbench.web.words import key
 
@@ -56,7 +57,8 @@ def fill(
         bound = get_state(connection, "ledger")
         place = int(get_state(connection, "place") or 0)
         aliased = int(get_state(connection, "aliased") or 0)
-    names_changed = place and ledger.aliased() != aliased
+        named = any_named(connection)
+    names_changed = place and (named or ledger.aliased() != aliased)
     if bound is None:
         bind(engine, ledger.identity)
     elif bound != ledger.identity:
@@ -66,7 +68,7 @@ def fill(
         forget(engine)
         bind(engine, ledger.identity)
     elif names_changed:
-        log.info("names changed in the ledger; the catalogue is filled again")
+        log.info("names changed; the catalogue is filled again")
         forget(engine)
         bind(engine, ledger.identity)
     with sole(engine) as connection:

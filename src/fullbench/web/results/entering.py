@@ -15,8 +15,9 @@ from fullbench.figures.judging import shape
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.nouns.verdict import FAULTS, PILOT, Verdict
 from fullbench.web.results import search, tables
+from fullbench.web.results.pseudonyms import pseudonyms, unnamed
 from fullbench.web.results.rows import (
     Row,
     chunks,
@@ -57,7 +58,8 @@ class Batch:
         place = int(get_state(self.connection, "place") or 0)
         if not place:
             set_state(self.connection, "aliased", ledger.aliased())
-        batch = ledger.since(place, limit)
+        known_accounts = pseudonyms(self.connection)
+        batch = [(number, unnamed(verdict, known_accounts)) for number, verdict in ledger.since(place, limit)]
         if not batch:
             return count, more
         by_study = _by_study(ledger, batch)
@@ -114,7 +116,9 @@ class Batch:
             wanted = {key for _, name, key in members if name == study and key in keys}
             if wanted:
                 cases = {case.key: case for case in ledger.cases(wanted)}
-                count += self.enter(study, list(ledger.verdicts(cases=wanted)), cases)
+                known_accounts = pseudonyms(self.connection)
+                entered = [unnamed(verdict, known_accounts) for verdict in ledger.verdicts(cases=wanted)]
+                count += self.enter(study, entered, cases)
         set_state(self.connection, "members", last)
         return count, full
 
@@ -126,10 +130,10 @@ class Batch:
         places: Mapping[Once, int] | None = None,
     ) -> int:
         """Put verdicts of a study into the catalogue; those that are there already are left out, those that take the
-        place of an earlier revision replace it. `places` are the ledger's."""
+        place of an earlier revision replace it, votes of pilots stay out. `places` are the ledger's."""
         connection = self.connection
         aside = self.aside.get(study, set())
-        entered = [verdict for verdict in entered if verdict.case not in aside]
+        entered = [verdict for verdict in entered if verdict.case not in aside and not verdict.rater.startswith(PILOT)]
         self._name(study, entered)
         items = self._items(entered, heard)
         cases = self._cases(entered, items)
@@ -141,7 +145,9 @@ class Batch:
         insert_all(connection, tables.meetings, [{"id": meetings[key], "key": key} for key in fresh])
         put(connection, tables.dirty, [{"meeting_id": id_} for id_ in {meetings[key] for key in keys}],
             ["meeting_id"], ["meeting_id"])  # fmt: skip
-        start = next_id(connection, tables.verdicts)
+        # The words of a verdict that a revision took away stay in the search: its id must not come back.
+        start = max(next_id(connection, tables.verdicts), int(get_state(connection, "next verdict") or 0))
+        set_state(connection, "next verdict", start + len(entered))
         rows = [
             self._row(start + place, verdict, cases[verdict.case], items[verdict.item], meetings[key])
             | {"place": (places or {}).get(_once(verdict))}

@@ -11,6 +11,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.web.results import tables
+from fullbench.web.results.pseudonyms import pseudonyms, unnamed
 from fullbench.web.results.rows import studies
 from fullbench.web.results.rulings import is_person
 from fullbench.web.results.wording import answer_name, mark_in_words, placing
@@ -138,7 +139,9 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
     ).all()
     flags = {(row.key, row.name, row.trial, row.rater): row for row in rows[:MOST]}
     keys = sorted(dict.fromkeys(row.key for row in rows), key=lambda case_key: (case_key != key, case_key))
-    heard = [verdict for verdict in ledger.verdicts(cases=keys) if _voice(verdict) in flags]
+    accounts = pseudonyms(connection)
+    every = (unnamed(verdict, accounts) for verdict in ledger.verdicts(cases=keys))
+    heard = [verdict for verdict in every if _voice(verdict) in flags]
     if not heard:
         return None
     orders = {verdict.case: tuple(answer_name(name, sample) for name, sample in verdict.shown) for verdict in heard}

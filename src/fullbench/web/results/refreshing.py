@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from sqlalchemy import Connection, Engine, delete, func, select
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
+from fullbench.nouns.note import Note
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.studies import seated
 from fullbench.web.database import reading
 from fullbench.web.results import boards, catalogue, figures, panels, tables
+from fullbench.web.results.boards import Linked
 from fullbench.web.results.rows import studies
 from fullbench.web.results.rulings import is_panel, is_person
 
@@ -23,7 +26,7 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
     """
     failed = ledger.failed()
     with reading(engine) as connection:
-        wanted = _stamps(connection, failed)
+        wanted = _stamps(connection, failed, {study: ledger.pilot_votes(study) for study in studies(connection)})
         b = tables.boards.c
         known = {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
         there = studies(connection)
@@ -50,6 +53,9 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
                 source = columns
             subject = figures.Subject(study, judge, criterion, study if place else "")
             board = figures.compute(source, subject, tags)
+            note = seated.pilot_note(ledger, study) if is_person(judge) else None
+            if note is not None:
+                board = replace(board, tables=[_with_note(linked, note) for linked in board.tables])
             boards.keep(engine, "board", board.name, wanted[study, judge, criterion], boards.dump(board))
             computed += 1
     gone = set(known) - {boards.board_name(*subject) for subject in wanted}
@@ -59,8 +65,17 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
     return computed
 
 
-def _stamps(connection: Connection, failed: Mapping[str, int]) -> dict[tuple[str, str, str], str]:
-    """What the board of each study, judge and criterion would be computed from: equal texts, equal boards."""
+def _with_note(linked: Linked, note: Note) -> Linked:
+    return replace(linked, table=replace(linked.table, notes=[*linked.table.notes, note]))
+
+
+def _stamps(
+    connection: Connection, failed: Mapping[str, int], pilots: Mapping[str, int]
+) -> dict[tuple[str, str, str], str]:
+    """What the board of each study, judge and criterion would be computed from: equal texts, equal boards.
+
+    `pilots` counts the votes of pilots in each study, which people's boards say that they leave out.
+    """
     c, s = tables.counts.c, tables.state.c
     tagged = connection.execute(select(func.count()).select_from(tables.tags)).scalar_one()
     turned = [
@@ -85,6 +100,7 @@ def _stamps(connection: Connection, failed: Mapping[str, int]) -> dict[tuple[str
                 turned if is_panel(key[1]) else [],
                 beside(*key),
                 *([failed[key[1]]] if key[1] in failed else []),
+                *([{"pilot": pilots[key[0]]}] if is_person(key[1]) and pilots.get(key[0]) else []),
             ]
         )[:16]
         for key, own in counted.items()

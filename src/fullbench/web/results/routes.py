@@ -134,11 +134,7 @@ def case(request: Request, user: Reader, connection: Database, case_key: Key, st
             **values,
             "ballot_form": form_of(hearing),
             "voted": user is not None
-            and any(
-                ruling.verdict.case == case_key
-                for name in (user.rater, user.name)
-                for ruling in hearing.people.get(name, ())
-            ),
+            and any(ruling.verdict.case == case_key for ruling in hearing.people.get(user.rater, ())),
         },
     )
 

@@ -1,0 +1,37 @@
+"""Nobody's account name is on a page of results: a rater who goes by one is shown under the account's random id.
+
+Ledgers of the first release, and files of labels, may name people; the pages, the API and their copies do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlalchemy import Connection, select
+
+from fullbench.nouns.verdict import Verdict
+from fullbench.web.accounts.tables import users
+from fullbench.web.accounts.users import folded
+from fullbench.web.results import tables
+
+Pseudonyms = Mapping[str, str]
+"""The random id of each account by its name, as names are compared."""
+
+
+def pseudonyms(connection: Connection) -> Pseudonyms:
+    return {row.name_key: row.rater for row in connection.execute(select(users.c.name_key, users.c.rater))}
+
+
+def unnamed(verdict: Verdict, known: Pseudonyms) -> Verdict:
+    """The verdict under its rater's pseudonym."""
+    shown = known.get(folded(verdict.rater)) if verdict.rater else None
+    return verdict if shown is None else replace(verdict, rater=shown)
+
+
+def any_named(connection: Connection) -> bool:
+    """Whether the catalogue shows a rater by an account's name, as one that was filled before the account was made."""
+    n = tables.names.c
+    there = connection.execute(select(n.name).where(n.kind == "rater")).scalars()
+    known = pseudonyms(connection)
+    return any(name and folded(name) in known for name in there)

@@ -1,0 +1,188 @@
+"""References that people check over HTTP: VisIT-Bench's Table 2 from single votes, AlignMMBench's review."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter, defaultdict
+
+import pytest
+
+from fullbench import Item, Ledger, Picture, Verdict
+from fullbench.files.nouns import read_items, write_items
+from fullbench.studies.rewording import REASONS
+from tests.journeys.commands import cells as cells_of
+from tests.journeys.voting import Site, asked, shown, tables
+from tests.making import png
+
+PEOPLE = ["ann", "bob", "cid", "dee"]
+FAULTS = ("the instruction", "the caption", "the reference", "the picture", "more than one")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    served = Site(tmp_path_factory.mktemp("references"), None)
+    served.client("boss", "organiser")
+    yield served
+    served.close()
+
+
+def said(person: str, item: str, wrong: float) -> dict[str, str]:
+    """What somebody says of a reference: a draw of their own, where it is wrong with a fault and mostly a complaint."""
+    luck = random.Random(f"{person}/{item}")
+    if luck.random() > wrong:
+        return {"follows": "yes"}
+    fault = luck.choices(FAULTS, (1, 4, 4, 1, 1))[0]
+    complaint = luck.choices(("", *REASONS), (1, 6, 2, 2, 1))[0]
+    return {"follows": "no", "fault": fault, "complaint": complaint, "reason": f"{person} 说 {item}"}
+
+
+def test_visit_bench_table_2(site, tmp_path):
+    """Four people, three votes a reference, one cannot judge one of them; single and multi images, captions shown."""
+    items = []
+    for number in range(24):
+        pictures = [Picture.of(png((number, place, 9))) for place in range(1 + number % 2)]
+        captions = tuple(f"Caption {place} of v{number}." for place in range(len(pictures)))
+        items.append(
+            Item.ask(f"v{number}", f"Do v{number}.", *pictures, reference=f"Answer to v{number}.", captions=captions)
+        )
+    write_items(tmp_path / "items.jsonl", items)
+    wrong = {item.id: random.Random(item.id).choice((0.1, 0.5, 0.9)) for item in items}
+    site.people("add", "table 2", "--kind", "verify", "--items", tmp_path / "items.jsonl", "--votes", 3, "--paper",
+                "visitbench")  # fmt: skip
+    cast: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
+
+    def choose(person, task):
+        name = re.search(r"Do (v\d+)\.", asked(task))[1]
+        number = int(name[1:])
+        assert shown(task) == [f"Answer to {name}."], "the reference is shown"
+        assert task["captions"] == [f"Caption {place} of {name}." for place in range(1 + number % 2)]
+        if (person, name) in unable:
+            return {"recused": "yes", "reason": "too dark"}
+        cast[name][person] = said(person, name, wrong[name])
+        return cast[name][person]
+
+    unable = {("ann", "v3"), ("ann", "v4"), ("ann", "v5")}
+    site.vote("table 2", PEOPLE, choose)
+    assert all(len(votes) == 3 for votes in cast.values()), "who cannot judge is replaced by somebody who can"
+    ledger = tmp_path / "v.ledger"
+    site.people("keep", "table 2", "--ledger", ledger)
+    found = tables(site.cli("report", "--ledger", ledger, "--benchmark", "visitbench", "--json"))["references"]
+
+    def label(votes: dict[str, dict[str, str]]) -> set[str]:
+        against = [vote["fault"] for vote in votes.values() if vote["follows"] == "no"]
+        if len(against) < 2:
+            return {"correct"}
+        at_fault = set()
+        for what in ("caption", "reference"):
+            if sum(fault in {f"the {what}", "more than one"} for fault in against) > len(against) / 2:
+                at_fault.add(f"{what} at fault")
+        return at_fault or {"neither at fault"}
+
+    labels = {name: label(votes) for name, votes in cast.items()}
+    groups = {
+        "overall": list(labels),
+        "single": [name for name in labels if int(name[1:]) % 2 == 0],
+        "multi": [name for name in labels if int(name[1:]) % 2 == 1],
+    }
+    named = [column["label"] if isinstance(column, dict) else column for column in found["columns"]]
+    shares = cells_of({**found, "columns": named}, "share", "images", "people said")
+    assert {group for group, _ in shares} == set(groups)
+    for (group, what), share in shares.items():
+        assert share == pytest.approx(sum(what in labels[name] for name in groups[group]) / len(groups[group])), what
+    assert {what for (group, what), share in shares.items() if group == "overall" and share} >= {
+        "correct", "caption at fault", "reference at fault"
+    }  # fmt: skip
+    assert "72 votes of 4 people on 24 references" in " ".join(found["notes"])
+    recused = sum(1 for _ in unable)
+    with Ledger(ledger, read_only=True) as book:
+        kept = list(book.verdicts("human"))
+    told = [verdict for verdict in kept if verdict.fault == "recused" and verdict.criterion == "reference verified"]
+    assert len(told) <= recused
+    assert (f"{len(told)} times somebody could not judge" in " ".join(found["notes"])) is bool(told)
+    assert len({verdict.rater for verdict in kept}) == 4
+
+    # A ledger that holds votes on references and on answers keeps them apart.
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(
+        json.dumps({"item": item.id, "contestant": who, "text": f"[{who}] {item.id}"}) + "\n"
+        for item in items[:4] for who in ("x", "y")
+    ))  # fmt: skip
+    site.people("add", "pairs of v", "--kind", "pair", "--ballot", "choice", "--items", tmp_path / "items.jsonl",
+                "--responses", answers, "--votes", 2)  # fmt: skip
+    site.vote("pairs of v", PEOPLE[:2], lambda _person, task: {"best": str(shown(task).index(min(shown(task))))})
+    site.people("keep", "pairs of v", "--ledger", ledger)
+    both = tables(site.cli("report", "--ledger", ledger, "--benchmark", "visitbench", "--json"))
+    assert both["references"] == found
+    board = next(table for table in both.values() if table["title"].startswith("Leaderboard by human"))
+    assert {row[1] for row in board["rows"]} == {"x", "y"}, "a reference that was checked is no contestant"
+
+    # A second criterion has tables of its own.
+    site.people("add", "visual of v", "--kind", "pair", "--ballot", "choice", "--items", tmp_path / "items.jsonl",
+                "--responses", answers, "--votes", 2, "--criterion", "visual")  # fmt: skip
+    site.vote("visual of v", PEOPLE[:2], lambda _person, task: {"best": str(shown(task).index(max(shown(task))))})
+    site.people("keep", "visual of v", "--ledger", ledger)
+    with Ledger(ledger, study="default") as book:
+        for verdict in list(book.verdicts("human")):
+            if len(verdict.contestants) == 2:
+                first = min(verdict.contestants)
+                marks = tuple(float(name == first) for name in verdict.contestants)
+                book.add(book.case(verdict.case), Verdict.of(book.case(verdict.case), "namer", marks))
+    apart = tables(site.cli("report", "--ledger", ledger, "--benchmark", "visitbench", "--json"))
+    for name, hit in (("people", 1.0), ("people on visual", 0.0)):
+        assert {row[2]["value"] for row in apart[name]["rows"] if row[0] == "namer"} == {hit}, name
+    assert apart["references"] == found
+
+
+def test_align_mm_bench_reviews_its_references(site, tmp_path):
+    """Three people review Chinese references with the four reasons; what most accept becomes the benchmark."""
+    items = [
+        Item.ask(f"a{n}", f"问题 a{n}？", reference=f"参考 a{n}", tags={"task": "Counting" if n % 2 else "OCR"})
+        for n in range(20)
+    ]
+    write_items(tmp_path / "items.jsonl", items)
+    wrong = {item.id: random.Random(item.id + "x").choice((0.1, 0.5, 0.9)) for item in items}
+    site.people("add", "审核", "--kind", "verify", "--items", tmp_path / "items.jsonl", "--votes", 3, "--paper",
+                "alignmmbench")  # fmt: skip
+    cast: dict[str, list[dict[str, str]]] = defaultdict(list)
+
+    def choose(person, task):
+        name = re.search(r"问题 (a\d+)？", asked(task))[1]
+        assert shown(task) == [f"参考 {name}"]
+        cast[name].append(said(person, name, wrong[name]))
+        return cast[name][-1]
+
+    assert site.vote("审核", PEOPLE[:3], choose) == 60
+    queue, out = tmp_path / "queue.jsonl", tmp_path / "accepted.jsonl"
+    site.people("export", "审核", "--what", "queue", "--to", queue)
+    made = site.cli(
+        "compose", "accept", "--items", tmp_path / "items.jsonl", "--references", queue, "--out", out, "--json"
+    )
+    accepted = [name for name, votes in cast.items() if sum(vote["follows"] == "yes" for vote in votes) > 1]
+    assert sorted(item.id for item in read_items(out)) == sorted(accepted)
+    assert 3 < len(accepted) < 17
+
+    def reason(votes: list[dict[str, str]]) -> str:
+        """What most of those say who turn it down, of equally many the first; whose fault it is where nobody says."""
+        against = [vote for vote in votes if vote["follows"] == "no"]
+        for what in ("complaint", "fault"):
+            counts = Counter(vote[what] for vote in against if vote[what])
+            if counts:
+                return next(name for name, count in counts.items() if count == max(counts.values()))
+        raise AssertionError
+
+    expected = Counter(reason(votes) for name, votes in cast.items() if name not in accepted)
+    expected["accepted"] = len(accepted)
+    (table,) = json.loads(made)
+    assert {row[0]: row[1] for row in table["rows"]} == dict(expected)
+    assert len(set(expected) & set(REASONS)) >= 2
+    notes = {row["item"]: row["note"] for row in map(json.loads, queue.read_text(encoding="utf-8").splitlines())}
+    for name, votes in cast.items():
+        if name not in accepted:
+            against = [vote["reason"] for vote in votes if vote["follows"] == "no"]
+            assert notes[name].split(" / ") == against, "every reviewer's words are there"
+    ledger = tmp_path / "a.ledger"
+    site.people("keep", "审核", "--ledger", ledger)
+    report = tables(site.cli("report", "--ledger", ledger, "--benchmark", "alignmmbench", "--json"))
+    assert not [name for name in report if name.startswith("averages")], "a reviewed reference is no contestant"
