@@ -29,16 +29,17 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Verdict
 from fullbench.web.database import engine_for, reading, upgrade, writing
-from fullbench.web.results import boards, cards, catalogue, listing, panels
+from fullbench.web.results import boards, cards, catalogue, listing, panels, refreshing
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import judge_name
 from scripts.bench import Row
 
 DATABASES = os.environ.get("FULLBENCH_BENCH_DATABASES", "sqlite,postgresql").split(",")
 COUNT = int(os.environ.get("FULLBENCH_BENCH_VERDICTS", "1000000"))
-CONTESTANTS, JUDGES, PAIRS = 100, 10, 10
+CONTESTANTS, JUDGES, PAIRS = 100, 20, 10
 TASKS = ("counting", "colours", "比较", "reading", "memes")
 TIMES = 60
+STUDY = "default"
 PANEL = panels.Panel("three", "majority", ("judge-0", "judge-1", "judge-2"))
 USAGE = Usage(1, 0, 900, 60, 0.001, 0.8)
 
@@ -110,8 +111,8 @@ def _pages() -> dict[str, str]:
     both = Filter(judge="judge-3", both=True, decided=True)
     beside = Filter(judge="judge-3", beside="judge-4", fault="none")
     return {
-        "leaderboard of 100 contestants": f"/boards/{boards.board_name('judge-3', 'overall')}",
-        "leaderboard of a panel": f"/boards/{boards.board_name(PANEL.judge, 'overall')}",
+        "leaderboard of 100 contestants": f"/boards/{boards.board_name(STUDY, 'judge-3', 'overall')}",
+        "leaderboard of a panel": f"/boards/{boards.board_name(STUDY, PANEL.judge, 'overall')}",
         "judge card": f"/judges/{judge_name('judge-3')}",
         "first page, all leaderboards": "/",
         "verdicts, first page": "/verdicts",
@@ -162,7 +163,7 @@ def _filling(ledger: Path, database: str, written: float) -> list[Row]:
         ruled = _timed(lambda: panels.derive(engine, book))
         while not catalogue.settle(engine):
             pass
-        figured = _timed(lambda: boards.refresh(engine))
+        figured = _timed(lambda: refreshing.refresh(engine, book))
         carded = _timed(lambda: cards.refresh(engine, book))
     engine.dispose()
     timed = {

@@ -282,7 +282,9 @@ def test_mj_bench_ranks_generators_with_ties(site, tmp_path):
     ledger, names = tmp_path / "j.ledger", ("one", "two", "three")
     with Ledger(ledger) as book:
         for number in range(6):
-            item = Item.ask(f"j{number}", f"Prompt {number}", tags={"perspective": "alignment"})
+            item = Item.ask(
+                f"j{number}", f"Prompt {number}", tags={"perspective": ("alignment", "quality")[number % 2]}
+            )
             answers = tuple(Response.say(item.id, name, f"[{name}] of {item.id}") for name in names)
             for answer in answers:
                 book.add_response(item, answer)
@@ -300,7 +302,8 @@ def test_mj_bench_ranks_generators_with_ties(site, tmp_path):
 
     assert site.vote("mj", ["ann", "bob"], choose) == 12
     site.people("keep", "mj", "--ledger", ledger)
-    table = report(site, ledger, "mjbench")["generators"]
+    made = report(site, ledger, "mjbench")
+    table = made["generators"]
     means = {
         (f"j{n}", name): fmean(mark(person, f"j{n}", name) for person in ("ann", "bob"))
         for n in range(6)
@@ -309,15 +312,26 @@ def test_mj_bench_ranks_generators_with_ties(site, tmp_path):
     assert column(table, "mean mark") == pytest.approx(
         {name: fmean(means[f"j{n}", name] for n in range(6)) for name in names}
     )
-    ranks = {}
-    for name in names:
-        each = []
-        for n in range(6):
-            others = [means[f"j{n}", other] for other in names]
-            own = means[f"j{n}", name]
-            each.append(sum(other > own for other in others) + (others.count(own) + 1) / 2)
-        ranks[name] = fmean(each)
-    assert column(table, "mean rank") == pytest.approx(ranks, abs=1e-12)
+
+    def mean_ranks(numbers: range) -> dict[str, float]:
+        ranks = {}
+        for name in names:
+            each = []
+            for n in numbers:
+                others = [means[f"j{n}", other] for other in names]
+                own = means[f"j{n}", name]
+                each.append(sum(other > own for other in others) + (others.count(own) + 1) / 2)
+            ranks[name] = fmean(each)
+        return ranks
+
+    assert column(table, "mean rank") == pytest.approx(mean_ranks(range(6)), abs=1e-12)
+    for first, about in enumerate(("alignment", "quality")):
+        rows = [row for row in cells(made["generators by perspective"]) if row["perspective"] == about]
+        numbers = range(first, 6, 2)
+        assert {row["contestant"]: row["mean rank"]["value"] for row in rows} == pytest.approx(mean_ranks(numbers))
+        marks = {name: fmean(means[f"j{n}", name] for n in numbers) for name in names}
+        assert {row["contestant"]: row["mean mark"]["value"] for row in rows} == pytest.approx(marks)
+        assert {row["contestant"]: row["rank"] for row in rows} == {"three": "1", "one": "2-3", "two": "2-3"}
     assert column(table, "rank")["one"] == column(table, "rank")["two"]
     assert any("12 votes on 6 sets" in note for note in table["notes"])
 

@@ -53,5 +53,13 @@ def test_no_account_name_is_public(tmp_path):
                 assert not [name for name in NAMES if name.lower() in answer.text.lower()], path
             case = visitor.get(f"/cases/{found[0]['case']}").text
             assert rater[NAMES[0]][:12] in case, "people can still be told apart"
+        copy = tmp_path / "copy"
+        site.cli("export", "site", "--ledger", place, "--out", copy, "--no-charts", "--database",
+                 site.live.settings.database)  # fmt: skip
+        written = [path for path in copy.rglob("*.*") if path.suffix in {".html", ".js", ".json", ".csv"}]
+        assert len(written) > 5
+        for path in written:
+            text = path.read_text(encoding="utf-8").lower()
+            assert not [name for name in NAMES if name.lower() in text], path
     finally:
         site.close()

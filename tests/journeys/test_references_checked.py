@@ -103,6 +103,11 @@ def test_visit_bench_table_2(site, tmp_path):
     assert (f"{len(told)} times somebody could not judge" in " ".join(found["notes"])) is bool(told)
     assert len({verdict.rater for verdict in kept}) == 4
 
+    # The lead's table of the study, before any ledger, has the same shares.
+    own = tables(site.people("show", "table 2", "--json"))["references"]
+    assert [row[:2] for row in own["rows"]] == [row[:2] for row in found["rows"]]
+    assert [row[2]["value"] for row in own["rows"]] == pytest.approx([row[2]["value"] for row in found["rows"]])
+
     # A ledger that holds votes on references and on answers keeps them apart.
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(

@@ -163,3 +163,39 @@ def test_pictures_in_a_place_of_their_own_stay_there(tmp_path):
     assert f"its pictures stay where they are, in {tmp_path / 'shared'}" in done.stdout
     with Ledger(tmp_path / "y.ledger", read_only=True) as copied:
         assert copied.verify() == []
+
+
+def test_heads_that_were_noted_and_signed_hold_in_a_copy_and_in_a_copy_of_that(fresh, tmp_path):
+    first, second, third = str(tmp_path / "first.ledger"), fresh(), str(tmp_path / "third.ledger")
+    for number in range(2):
+        with Ledger(first) as ledger:
+            ledger.add(case(number), verdict(number))
+    run("ledger", "sign", first, "--key", tmp_path / "mine.key", "--new", "--to", tmp_path / "sent.jsonl")
+    with Ledger(first, read_only=True) as ledger:
+        head = ledger.head()
+    assert "heads noted or signed" in run("ledger", "copy", first, second, "--quiet").stdout
+    with Ledger(first) as ledger:
+        ledger.add(case(7), verdict(7))
+    again = run("ledger", "copy", first, second, "--quiet").stdout
+    assert "1 cases, 1 verdicts" in again
+    assert "both have the same digest" in again
+    run("ledger", "copy", second, third, "--quiet")
+    with Ledger(first, read_only=True) as ledger:
+        grown = ledger.head()
+    for place in (second, third):
+        with Ledger(place, read_only=True) as copied:
+            assert copied.head() == grown
+            assert copied.verify(head) == []
+            assert copied.verify_signatures(tmp_path / "mine.key.pub", [tmp_path / "sent.jsonl"]) == []
+            assert len(copied.record()) == 3
+
+
+def test_a_copy_into_a_ledger_with_rows_of_its_own_says_that_heads_do_not_hold(tmp_path):
+    for name in ("one", "two"):
+        with Ledger(tmp_path / f"{name}.ledger") as ledger:
+            ledger.add(case(len(name)), verdict(len(name), judge=name))
+    said = run("ledger", "copy", tmp_path / "one.ledger", tmp_path / "two.ledger", "--quiet").stdout
+    assert "do not hold in" in said
+    with Ledger(tmp_path / "two.ledger", read_only=True) as two:
+        assert two.verify() == []
+        assert {verdict.judge for verdict in two.verdicts()} == {"one", "two"}

@@ -190,6 +190,9 @@ def test_a_copy_carries_everything(crowded):
         assert ledger.studies() == source.studies()
         for study in ("one", "two"):
             assert ledger.record(study=study) == source.record(study=study)
+        # Heads and signatures are of one ledger, wherever it lies; one that something was left out of is another.
+        assert (ledger.identity, ledger.head()) == (source.identity, source.head())
+    with copied(crowded, "two") as ledger, Ledger(crowded, read_only=True) as source:
         assert ledger.identity != source.identity
 
 

@@ -18,6 +18,7 @@ from fullbench.cli.gate import gate
 from fullbench.cli.importing import import_files
 from fullbench.cli.init import init
 from fullbench.cli.judge import judge
+from fullbench.cli.lake import lake_app
 from fullbench.cli.leaderboard import leaderboard_app
 from fullbench.cli.leads import adjudicate, guidelines, pilot, splits
 from fullbench.cli.ledger import ledger_app
@@ -36,7 +37,9 @@ from fullbench.cli.rerank import rerank
 from fullbench.cli.root import application
 from fullbench.cli.rubric import rubric_app
 from fullbench.cli.run import run
+from fullbench.cli.scale import scale
 from fullbench.cli.serve import serve
+from fullbench.cli.serve_scores import serve_scores
 from fullbench.cli.show import show
 from fullbench.cli.succession import canary, equate
 from fullbench.cli.tune import tune
@@ -50,6 +53,7 @@ app.command("judge", rich_help_panel=JUDGE)(judge)
 app.command("answer", rich_help_panel=JUDGE)(answer)
 app.command("run", rich_help_panel=JUDGE)(run)
 app.command("plan", rich_help_panel=JUDGE)(plan)
+app.command("scale", rich_help_panel=JUDGE)(scale)
 app.command("rerank", rich_help_panel=JUDGE)(rerank)
 app.command("tune", rich_help_panel=JUDGE)(tune)
 enter(app, rich_help_panel=JUDGE)
@@ -79,10 +83,12 @@ ledger_app.command("backup")(backup)
 ledger_app.command("upgrade")(upgrade)
 ledger_app.command("sign")(sign)
 app.add_typer(ledger_app, name="ledger", rich_help_panel=DATA)
+app.add_typer(lake_app, name="lake", rich_help_panel=DATA)
 for _running in (open_, close, set_, assign, splits, adjudicate, pilot, guidelines):
     people_app.command(_running.__name__.rstrip("_"))(_running)
 app.add_typer(people_app, name="people", rich_help_panel=PEOPLE)
 app.command("power", rich_help_panel=PEOPLE)(power)
 app.command("serve", rich_help_panel=ADMIN)(serve)
+app.command("serve-scores", rich_help_panel=ADMIN)(serve_scores)
 app.command("list", rich_help_panel=ADMIN)(listing)
 app.add_typer(new_app, name="new", rich_help_panel=ADMIN)

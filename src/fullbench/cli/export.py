@@ -31,6 +31,9 @@ def export(
     verdicts: Annotated[
         int, typer.Option(min=1, help="For `site`: at most so many verdicts, the newest, can be listed.")
     ] = 200_000,
+    url: Annotated[
+        str, typer.Option(help="For `site`: the address at which it will lie, for previews and citations.")
+    ] = "",
     language: Annotated[str, typer.Option(help="For `site`: en or zh.")] = "en",
     charts: Annotated[bool, typer.Option(help="For `site`: draw charts.")] = True,
     options: Annotated[
@@ -77,9 +80,10 @@ def export(
         fullbench export site --ledger fullbench.ledger --out site
     """
     if name == "site":
+        accounts = f"sqlite:///{web / 'web.sqlite'}" if (web / "web.sqlite").exists() else None
         _site(
             out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts, study=study,
-            database=withheld_by or (f"sqlite:///{web / 'web.sqlite'}" if (web / "web.sqlite").exists() else None),
+            url=url, database=withheld_by or accounts,
         )  # fmt: skip
         return
     if name == "dpo":
@@ -149,7 +153,7 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: boo
 
 
 def _site(
-    out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str,
+    out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str, url: str,
     database: str | None,
 ) -> None:  # fmt: skip
     from fullbench.errors import InputError, MissingExtra
@@ -162,10 +166,16 @@ def _site(
         raise MissingExtra("writing the site", "web") from error
     if language not in {"en", "zh"}:
         raise InputError(f"unknown language {language!r}; known: en, zh")
+    if url and not url.startswith(("http://", "https://")):
+        raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
     from fullbench.web.people.visibility import judged_in
+    from fullbench.web.results.pseudonyms import accounts_in
 
     judged = judged_in(database) if database else frozenset()
-    wish = Wish(title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, judged)
+    accounts = accounts_in(database) if database else {}
+    wish = Wish(
+        title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, url.rstrip("/"), judged, accounts
+    )
     with Ledger(ledger, read_only=True) as book:
         site = write(book, out, wish)
     say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")

@@ -239,6 +239,9 @@ def show_board(
     history: Annotated[
         bool, typer.Option("--history", help="Also how the ranks went as contestants came, and who answered what.")
     ] = False,
+    means: Annotated[
+        bool, typer.Option("--means", help="Mean marks alone, of each judge in turn: for many millions of verdicts.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -255,6 +258,7 @@ def show_board(
 
         fullbench leaderboard show --judge length --history --out board.html
     """
+    from fullbench.errors import InputError
     from fullbench.figures import corrected as corrections
     from fullbench.figures import joint
     from fullbench.figures.matches import one_judge
@@ -265,6 +269,12 @@ def show_board(
 
     with Ledger(ledger, read_only=True, study=study) as book:
         judge = seated.judges_named(book, [judge])[0] if judge else None
+        if means:
+            if together or history or corrected:
+                raise InputError("--means shows means alone: leave out --joint, --history and --corrected")
+            chosen = boards.settings(rule, ties, seed, reference, visible=visible)
+            show(seated.means(book, [judge] if judge else None, chosen), as_json=as_json, out=out)
+            return
         one = book.one_study()
         # Corrections take people's votes and every judge's; a board alone takes its judge's.
         alone = judge is not None and not together and not corrected

@@ -55,6 +55,8 @@ class What(StrEnum):
     responses = "responses"
     items = "items"
     doubtful = "doubtful"
+    hearings = "hearings"
+    analyses = "analyses"
 
 
 @ledger_app.command()
@@ -109,15 +111,18 @@ def export(
 
     `--what doubtful` writes the cases that a judge left without a mark, or without a majority over its trials, for
     people to fill in: once its column `marks` is filled, the file is one of labels.
+    `--what hearings` writes the cases on which several judges gave reasons, as items, and `--what analyses` their
+    reasons, as answers to them, so that people or other judges can say whose are better.
 
     Example: fullbench ledger export study.ledger --to verdicts.csv --judge human
     """
+    from fullbench.figures.analyses import analyses, hearings
     from fullbench.figures.doubt import queue
     from fullbench.files import label_tools
     from fullbench.files.nouns import write_items, write_responses, write_rows, write_verdicts
     from fullbench.studies.seated import judges_named
 
-    if judge and what not in {What.verdicts, What.doubtful}:
+    if judge and what in {What.responses, What.items}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
     if tool is not None and (what is not What.verdicts or tool not in label_tools.TOOLS):
         raise InputError(f"--as writes verdicts for {' or '.join(label_tools.TOOLS)}; found {tool!r} for {what.value}")
@@ -132,6 +137,10 @@ def export(
             count = write_verdicts(to, opened.verdicts(judge or None, study=study), raw=raw)
         elif what is What.doubtful:
             count = write_rows(to, queue(opened.record(judge or None, study=study)), QUEUE, raw=raw)
+        elif what is What.hearings:
+            count = write_items(to, hearings(opened.record(judge or None, study=study)), raw=raw)
+        elif what is What.analyses:
+            count = write_responses(to, analyses(opened.record(judge or None, study=study)), raw=raw)
         elif what is What.responses:
             count = write_responses(to, opened.responses(study=study), raw=raw)
         else:
@@ -143,7 +152,7 @@ def export(
 def tables(
     place: Annotated[
         str | None,
-        typer.Argument(help="A ledger (file or URL; also --ledger), or verdicts in Parquet: a file or a folder."),
+        typer.Argument(help="A ledger (file or URL; also --ledger), a lake, or verdicts in Parquet: a file or folder."),
     ] = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
@@ -159,12 +168,13 @@ def tables(
     from fullbench.columns.parquet import columns_of_parquet
     from fullbench.figures import standard
     from fullbench.figures.between import between
+    from fullbench.ledger.lake.exports import is_lake
     from fullbench.studies import seated
 
     source = place or ledger
     path = Path(source)
     bill: list[Account] = []
-    if path.suffix == ".parquet" or path.is_dir():
+    if (path.suffix == ".parquet" or path.is_dir()) and not is_lake(source):
         columns = columns_of_parquet(path).of(study=study)
     else:
         with _open(source) as opened:
@@ -246,16 +256,19 @@ def copy(
 ) -> None:
     """Copy a ledger with its pictures: to a server, from one, or to another file.
 
-    What is there already is passed over, so the same command goes on after an interruption. A ledger never forgets:
-    what must go is left out of a copy (--without), and the first ledger is deleted.
+    What is there already is passed over, so the same command goes on after an interruption. Into a new place, or an
+    earlier copy, every row goes with its seal, and heads that were noted or signed hold there too. A ledger never
+    forgets: what must go is left out of a copy (--without), and the first ledger is deleted.
     Example: fullbench ledger copy study.ledger postgresql://me@server/study --pictures s3://bucket/study
     """
     from fullbench.ledger.accounts import COUNTED
+    from fullbench.ledger.carrying import carry
     from fullbench.ledger.copying import Copying
     from fullbench.ledger.store import Ledger
 
+    carried = None if without else carry(source, target)
     with Ledger(source, read_only=True) as original, Ledger(target, pictures=pictures) as duplicate:
-        copying = Copying(original, duplicate, without or ())
+        copying = Copying(original, duplicate, without or (), carried)
         with bar("copying", quiet=quiet) as step:
             for table in copying.run():
                 step(table.table, table.done, table.total)
@@ -263,6 +276,10 @@ def copy(
         names = original.place, duplicate.place
     new = ", ".join(f"{table.new:,} {table.table}" for table in copying.tables if table.table in COUNTED)
     typer.echo(f"{names[1]}: new are {new}")
+    if carried is not None:
+        typer.echo(f"every row has its seal: heads noted or signed of {names[0]} hold in {names[1]} too")
+    else:
+        typer.echo(f"rows were chained anew: heads noted or signed of {names[0]} do not hold in {names[1]}")
     if other := sum(table.other for table in copying.tables):
         typer.echo(f"{other:,} rows stand there with other content under the same key; they stayed as they were")
     if without:

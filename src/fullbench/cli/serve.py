@@ -208,7 +208,10 @@ def _logging(*, requests: bool) -> dict[str, Any]:
         "formatters": {"timed": lines},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "timed"}},
         "root": {"handlers": ["stderr"], "level": "WARNING"},
-        "loggers": {"fullbench.web.access": {"level": "INFO" if requests else "WARNING"}},
+        "loggers": {
+            "fullbench.web.access": {"level": "INFO" if requests else "WARNING"},
+            "fullbench.web.results": {"level": "INFO"},
+        },
     }
 
 

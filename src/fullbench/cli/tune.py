@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fullbench.cli.campaign_of_two import Campaign
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
@@ -22,6 +23,7 @@ from fullbench.cli.common import (
     show,
     stoppable,
 )
+from fullbench.cli.people import DATA, DatabaseOption, DataOption
 
 if TYPE_CHECKING:
     from fullbench.training.generator.tuning import Way
@@ -38,7 +40,11 @@ def tune(
     compare: Annotated[
         list[str] | None, typer.Option(help="A judge that compares before and after. Give it again for more.")
     ] = None,
-    way: Annotated[str, typer.Option(help="best (learn what won), weighted, or dpo.")] = "best",
+    people: Annotated[
+        str, typer.Option(help="Let people compare too, in a campaign of this name; again later: their votes so far.")
+    ] = "",
+    votes: Annotated[int, typer.Option(min=1, help="people: votes on each pair.")] = 1,
+    way: Annotated[str, typer.Option(help="best (learn what won), weighted, dpo, or ddpo (in rounds).")] = "best",
     samples: Annotated[int, typer.Option(min=2, help="Pictures of each prompt among which the judge chooses.")] = 4,
     compared: Annotated[int, typer.Option(min=1, help="Pictures of each held-out prompt, before and after.")] = 2,
     lora: Annotated[int, typer.Option(min=0, help="Adapters of this rank; 0 tunes all weights.")] = 0,
@@ -48,6 +54,8 @@ def tune(
     steps: Annotated[int | None, typer.Option(min=1, help="Steps, in place of epochs.")] = None,
     beta: Annotated[float, typer.Option(help="dpo: higher stays closer to the beginning.")] = 1000.0,
     anchor: Annotated[float, typer.Option(help="dpo: how much the preferred picture itself is learned.")] = 1.0,
+    rounds: Annotated[int, typer.Option(min=1, help="ddpo: how often it draws, is judged and learns.")] = 10,
+    round_prompts: Annotated[int, typer.Option(min=1, help="ddpo: prompts of each round.")] = 32,
     criterion: Annotated[str, typer.Option(help="What the judges go by.")] = "overall",
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random while learning.")] = 0,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -55,6 +63,8 @@ def tune(
     engine: EngineOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
+    database: DatabaseOption = None,
+    data: DataOption = DATA,
 ) -> int:
     """Tune a generator of pictures by a judge's feedback, and compare before and after blindly.
 
@@ -63,12 +73,13 @@ def tune(
     Example:
 
         fullbench tune --generator diffusers:./stable-diffusion --prompts prompts.txt --judge openai:gpt-4o \\
-            --compare imagereward --compare gemini:gemini-2.5-flash --lora 16 --out tuned
+            --compare imagereward --compare gemini:gemini-2.5-flash --people "before and after" --lora 16 --out tuned
     """
     from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
-    from fullbench.training.generator.loop import Tuning, read_prompts, split, tune_generator
+    from fullbench.training.generator.asker import Tuning
+    from fullbench.training.generator.loop import read_prompts, split, tune_generator
 
     try:
         from fullbench.training.generator.tuning import Manner
@@ -81,16 +92,24 @@ def tune(
     if shared := {item.question for item in learn} & {item.question for item in aside}:
         raise InputError(f"{len(shared):,} prompts are learned from and held out too, such as {min(shared)!r}")
     job = Tuning(
-        generator, judge, learn, aside, out, tuple(compare or ()), samples, compared, lora, criterion
+        generator, judge, learn, aside, out, tuple(compare or ()), samples, compared, lora, criterion, bool(people)
     )  # fmt: skip
-    manner = Manner(way=_way(way), beta=beta, anchor=anchor, lr=lr, batch=batch, epochs=epochs, steps=steps, seed=seed)
+    manner = Manner(
+        way=_way(way), beta=beta, anchor=anchor, lr=lr, batch=batch, epochs=epochs, steps=steps, seed=seed,
+        rounds=rounds, round_prompts=round_prompts,
+    )  # fmt: skip
+    campaign = Campaign(people, ledger, votes, criterion, database, data) if people else None
+    if campaign is not None:
+        campaign.take_votes()
     asked = [specs.contestant(generator), *plan.models_asked([specs.judge(spec) for spec in (judge, *job.compare)])]
     purse = plan.purse(budget, asked) if budget is not None else None
     with asking_from(engine) as where, stoppable() as stop, Ledger(ledger) as book:
         done = tune_generator(
             job, manner, book, engine=where, budget=purse, stop=stop, quiet=quiet,
-            step=_nothing if quiet else _Lines(),
+            step=_nothing if quiet else _Lines("rounds", "mean mark") if way == "ddpo" else _Lines(),
         )  # fmt: skip
+    if campaign is not None and done.after:
+        campaign.open(done.before, done.after)
     for sentence in done.said:
         say(sentence)
     if done.spec:
@@ -119,7 +138,8 @@ def _nothing(_step: int, _steps: int, _loss: float) -> None:
 class _Lines:
     """A line every few seconds; the last step has one."""
 
-    def __init__(self, every: float = 5.0) -> None:
+    def __init__(self, unit: str = "steps", value: str = "loss", every: float = 5.0) -> None:
+        self._unit, self._value = unit, value
         self._every, self._last, self._started, self._from = every, 0.0, time.monotonic(), 0
 
     def __call__(self, step: int, steps: int, loss: float) -> None:
@@ -131,4 +151,5 @@ class _Lines:
         self._last = now
         rate = (step - self._from) / max(now - self._started, 1e-9)
         left = (steps - step) / rate
-        sys.stderr.write(f"learning: {step:,} of {steps:,} steps, loss {loss:.4f}, about {left:.0f} s left\n")
+        now_at = f"learning: {step:,} of {steps:,} {self._unit}, {self._value} {loss:.4f}"
+        sys.stderr.write(f"{now_at}, about {left:.0f} s left\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ def columns_of_parquet(path: str | Path) -> Columns:
         raise MissingExtra("reading Parquet", "parquet") from error
     if not Path(path).exists():
         raise InputError("there is no such file", path=str(path))
-    builder = Builder(_kind, orjson.loads)
+    builder = Builder(kind_of, orjson.loads)
     try:
         for file in dataset.dataset(str(path), format="parquet").files:
             for chunk in _chunks(file):
@@ -59,7 +59,9 @@ def _chunks(file: str) -> Iterator[dict[str, Column]]:
         # Not by a scan of the data set, which reads many batches ahead: they are what memory would go to.
         for batch in opened.iter_batches(_BATCH, columns=[name for name in names if name in present]):
             if batch.num_rows:
-                yield _chunk({name: _plain(batch, name) if name in present else None for name in names}, batch.num_rows)
+                yield chunk_of(
+                    {name: _plain(batch, name) if name in present else None for name in names}, batch.num_rows
+                )
 
 
 def _recused(file: Any) -> bool:
@@ -79,7 +81,8 @@ def _plain(batch: Any, name: str) -> Any:
     return values.dictionary_decode() if types.is_dictionary(values.type) else values
 
 
-def _chunk(stored: dict[str, Any], size: int) -> dict[str, Column]:
+def chunk_of(stored: Mapping[str, Any], size: int) -> dict[str, Column]:
+    """Columns of pyarrow's as a builder takes them; None stands for one that is not there."""
     kind = _kinds([_encoded(stored[name], name, size) for name in KIND])
     chunk: dict[str, Column] = {name: _encoded(stored[name], name, size) for name in ("item", "marks")}
     recused = np.array([label[_RECUSED] == "recused" for label in kind.labels])[kind.places]
@@ -97,7 +100,7 @@ def _kinds(columns: list[Encoded]) -> Encoded:
     return Encoded(labels, code)
 
 
-def _kind(kind: tuple[Any, ...]) -> Kind:
+def kind_of(kind: tuple[Any, ...]) -> Kind:
     study, judge, criterion, ballot, rater, fault, contestants, samples, *small, blind = kind
     trial, revision, calls, retries, reader = map(int, small)
     numbers = orjson.loads(samples) if samples else ()

@@ -7,11 +7,12 @@ None of them is given the reference, the scene or the tags: a prompt holds the p
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fullbench.court import peers
 from fullbench.court.eyes import Sight, look
@@ -65,6 +66,7 @@ class Contestant:
     label: str
     sight: Sight | None = None
     manner: Manner = "plain"
+    taste: peers.Taste | None = None
 
     @property
     def name(self) -> str:
@@ -72,7 +74,10 @@ class Contestant:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {"sight": None if self.sight is None else asdict(self.sight), "manner": self.manner}
+        eyes = None if self.sight is None else asdict(self.sight)
+        # The usual contestants keep the settings that ledgers know them by.
+        taste = {} if self.taste is None else {"taste": asdict(self.taste)}
+        return {"sight": eyes, "manner": self.manner, **taste}
 
     @property
     def price(self) -> tuple[float, float] | None:
@@ -88,7 +93,7 @@ class Contestant:
         pictures = [picture for turn in prompt.turns for picture in turn.pictures]
         seen = self._made_out(pictures)
         if (hearing := peers.hearing_in(question.text)) is not None:
-            return peers.ruling(hearing, seen, rng)
+            return peers.ruling(hearing, self._reviewer(hearing.query, seen), rng)
         if wants_a_question(question.text):
             of = pictures[-1].digest if pictures else ""
             language = language_of(question.text)
@@ -98,6 +103,11 @@ class Contestant:
             return "I do not understand the question."
         answer = None if seen is None else solve(query, seen)
         return self._speak(query, _guess(query, rng) if answer is None else answer, rng)
+
+    def _reviewer(self, query: Query, seen: Scene | None) -> peers.Reviewer:
+        answer = None if seen is None else solve(query, seen)
+        own = "" if answer is None else self._speak(query, answer, random.Random(f"{self.sight}/{query}"))
+        return peers.Reviewer(seen, own, self.taste)
 
     def _made_out(self, pictures: Sequence[Picture]) -> Scene | None:
         """What is made out in the last picture, and in the one before it, where there are two."""
@@ -161,10 +171,35 @@ def contestants() -> list[Contestant]:
 
 
 def contestant(name: str, options: Mapping[str, str]) -> Contestant:
-    """The contestant that `court:NAME` names."""
-    if options:
-        raise InputError(f"'court:{name}' takes no options; found {', '.join(options)}")
+    """The contestant that `court:NAME` names.
+
+    Options make courts less convenient: `label` names a clone, which sees and errs alike; `manner` is plain, terse or
+    wordy; `rules=own` lets it review by what it would say itself, and `echo` and `length`, which imply that, are what
+    it likes beside (see `peers.Taste`).
+    """
     known = {member.label: member for member in contestants()}
     if name not in known:
         raise InputError(f"the court has no contestant {name!r}; known: {', '.join(known)}")
-    return known[name]
+    if strange := sorted(options.keys() - {"label", "manner", "rules", "echo", "length"}):
+        raise InputError(f"'court:{name}' takes label, manner, rules, echo and length; found {', '.join(strange)}")
+    if options.get("rules", "own") not in {"own", "truth"}:
+        raise InputError(f"the option rules of 'court:{name}' is own or truth; found {options['rules']!r}")
+    member = known[name]
+    manners: tuple[Manner, ...] = get_args(Manner)
+    manner = options.get("manner", member.manner)
+    if manner not in manners:
+        raise InputError(f"unknown manner {manner!r} of 'court:{name}'; known: {', '.join(manners)}")
+    own = options.get("rules", "own" if {"echo", "length"} & options.keys() else "truth") == "own"
+    usual = peers.Taste()
+    taste = peers.Taste(_share(options, "echo", usual.echo), _share(options, "length", usual.length)) if own else None
+    return replace(member, label=options.get("label", member.label), manner=manners[manners.index(manner)], taste=taste)
+
+
+def _share(options: Mapping[str, str], key: str, usual: float) -> float:
+    try:
+        value = float(options.get(key, usual))
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise InputError(f"the option {key} is a number from 0 to 1; found {options[key]!r}")
+    return value

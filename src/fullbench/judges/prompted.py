@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
@@ -238,14 +239,14 @@ class PromptedJudge:
             return "the item has no reference answer"
         return ""
 
-    def prompts(self, case: Case) -> tuple[Prompt, ...]:
-        """What is sent in a case, as far as it is known before any reply; nothing where it recuses itself."""
+    def prompts(self, case: Case, replies: Sequence[str] = ()) -> tuple[Prompt, ...]:
+        """What is sent in a case, as far as it is known from these replies; nothing where it recuses itself."""
         if self.recuses(case):
             return ()
         sent = [self.prompt(case)]
         hearing: Hearing = sent[0].tag
-        for _ in self._stepping:
-            sent.append(self._next(hearing, (*sent[-1].turns, Turn("assistant", ("",)))))
+        for _, reply in zip(self._stepping, chain(replies, repeat("")), strict=False):
+            sent.append(self._next(hearing, (*sent[-1].turns, Turn("assistant", (reply,)))))
         return tuple(sent)
 
     def prompt(self, case: Case) -> Prompt:

@@ -7,15 +7,12 @@ the address: `s3://bucket/prefix?endpoint=http://host:9000`. What is read is kep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from fullbench.cache import cache_folder
-from fullbench.errors import InputError, LedgerError, MissingExtra
+from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures import Kept, PictureFolder
+from fullbench.ledger.s3 import Bucket
 from fullbench.nouns.picture import Picture
 
 
@@ -44,42 +41,25 @@ class BucketPicture(Picture):
     __hash__ = Picture.__hash__
 
 
-class PictureBucket:
+class PictureBucket(Bucket):
     """`PREFIX/ab/abcdef...` in a bucket: put when absent, checked against the digest when fetched."""
 
     def __init__(self, url: str, cache: Path | None = None) -> None:
-        parts = urlsplit(url)
-        if not parts.netloc or "@" in parts.netloc:
-            raise LedgerError(
-                "a place for pictures in a bucket looks like s3://bucket/prefix; keys stay in the AWS variables"
-            )
-        self.place = url
-        self.bucket = parts.netloc
-        self.prefix = parts.path.strip("/")
-        self._endpoint = parse_qs(parts.query).get("endpoint", [None])[0]
+        super().__init__(url, "pictures")
         self._cache = PictureFolder(cache or cache_folder() / "pictures")
         self._there: set[str] = set()
 
     def has(self, digest: str) -> bool:
-        from botocore.exceptions import ClientError
-
-        if digest in self._there:
-            return True
-        with self._plainly():
-            try:
-                self._client.head_object(Bucket=self.bucket, Key=self._key(digest))
-            except ClientError as error:
-                if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404:
-                    return False
-                raise
+        if digest not in self._there and self.facts(self._key(digest)) is None:
+            return False
         self._there.add(digest)
         return True
 
     def keep(self, picture: Picture) -> None:
         if self.has(picture.digest):
             return
-        with self._plainly():
-            self._client.put_object(
+        with self.plainly():
+            self.client.put_object(
                 Bucket=self.bucket, Key=self._key(picture.digest), Body=picture.data(), ContentType=picture.media
             )
         self._there.add(picture.digest)
@@ -102,51 +82,20 @@ class PictureBucket:
 
     def stored(self, digest: str) -> bytes:
         """The bytes of a picture as they lie in the bucket."""
-        with self._plainly():
-            data: bytes = self._client.get_object(Bucket=self.bucket, Key=self._key(digest))["Body"].read()
+        with self.plainly():
+            data: bytes = self.client.get_object(Bucket=self.bucket, Key=self._key(digest))["Body"].read()
         if Picture.as_given(data, data).digest != digest:
             raise LedgerError(f"{self.place}: the picture {digest} there has other bytes than its name says")
         return data
 
     def all(self) -> Iterator[Kept]:
-        with self._plainly():
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self.bucket, Prefix=f"{self.prefix}/" if self.prefix else ""
-            )
-            for page in pages:
-                for entry in page.get("Contents", ()):
-                    name = entry["Key"].rpartition("/")[2]
-                    yield Kept(name, entry["Size"], entry["LastModified"].timestamp())
+        for entry in self.listed(self.prefix):
+            yield Kept(entry["Key"].rpartition("/")[2], entry["Size"], entry["LastModified"].timestamp())
 
     def remove(self, digest: str) -> None:
-        with self._plainly():
-            self._client.delete_object(Bucket=self.bucket, Key=self._key(digest))
+        with self.plainly():
+            self.client.delete_object(Bucket=self.bucket, Key=self._key(digest))
         self._there.discard(digest)
 
     def _key(self, digest: str) -> str:
         return "/".join(filter(None, (self.prefix, digest[:2], digest)))
-
-    @cached_property
-    def _client(self) -> Any:
-        try:
-            import boto3
-            from botocore.config import Config
-        except ImportError as error:
-            raise MissingExtra("pictures in a bucket", "s3") from error
-        settings = Config(retries={"mode": "standard", "max_attempts": 5}, connect_timeout=10, read_timeout=60)
-        with self._plainly():
-            return boto3.session.Session().client("s3", endpoint_url=self._endpoint, config=settings)
-
-    @contextmanager
-    def _plainly(self) -> Iterator[None]:
-        try:
-            from botocore.exceptions import BotoCoreError, ClientError
-        except ImportError as error:
-            raise MissingExtra("pictures in a bucket", "s3") from error
-        try:
-            yield
-        except (BotoCoreError, ClientError) as error:
-            raise LedgerError(
-                f"{self.place}: the bucket could not be used ({error}); check that it exists, the endpoint "
-                "(AWS_ENDPOINT_URL, or ?endpoint=) and the keys (AWS_ACCESS_KEY_ID and its like, or a profile)"
-            ) from error

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
 from fullbench.columns.builder import KIND, ROW, Builder, Kind, verdict_rows
+from fullbench.columns.parquet import chunk_of, kind_of
 from fullbench.columns.table import STUDY, Columns, Due, Failed
 from fullbench.ledger import membership, reading, rows
 from fullbench.ledger.accounts import SPENT
-from fullbench.ledger.database import Connection
+from fullbench.ledger.database import ByColumns, Connection
 from fullbench.ledger.naming import PERSON, Naming
 from fullbench.ledger.rows import Row
 from fullbench.nouns.call import Usage
@@ -52,8 +53,12 @@ def columns(
     due: list[Due] = []
     for study in chosen:
         plain = reading.as_stored(reader, study)
-        second_look = _mapped if pilots else _mapped_or_pilot
-        if not plain or builder.extend_by(_plain(reader, judges, study), but=second_look):
+        if isinstance(reader, ByColumns) and plain:
+            aside = _take_columns(reader, builder, judges, study, pilots=pilots)
+        else:
+            second_look = _mapped if pilots else _mapped_or_pilot
+            aside = not plain or builder.extend_by(_plain(reader, judges, study), but=second_look)
+        if aside:
             mapped = reading.narrow(reader, _names(_NARROW), judges, study, also=_MAPPED if plain else "")
             builder.extend(_rows(mapped, study, _recusals(reader, judges, study), pilots=pilots))
         due += _due(reader, judges, study)
@@ -104,9 +109,32 @@ def _plain(reader: Connection, judges: tuple[str, ...] | None, study: str) -> It
     return reader.batches(sql, (study, *names, *values))
 
 
-def _kind(kind: str | Kind) -> Kind:
+def _take_columns(
+    reader: ByColumns, builder: Builder, judges: tuple[str, ...] | None, study: str, *, pilots: bool
+) -> bool:
+    """Rows as they are stored, by columns; whether some were left out that need a second look."""
+    named = _STORED | {"study": "CAST(? AS VARCHAR)"}
+    # Where there is one study, all verdicts are its own.
+    where, values = ("", ()) if len(membership.studies(reader)) == 1 else membership.condition(study)
+    by, names = Naming.read(reader).judge_condition(judges)
+    names_of = [name for name in (*KIND, *ROW) if name not in {"kind", "reason"}]
+    listed = ", ".join(f"{named[name]} AS {_quoted(name)}" for name in names_of)
+    clauses = " AND ".join(clause for clause in (by, where) if clause)
+    usual = f"NOT {_MAPPED}" if pilots else f"NOT {_MAPPED} AND substr(verdicts.rater, 1, {len(PILOT)}) <> '{PILOT}'"
+    plain, mapped = (" AND ".join(filter(None, (clauses, kind))) for kind in (usual, _MAPPED))
+    for batch in reader.record_batches(f"SELECT {listed} FROM verdicts WHERE {plain}", (study, *names, *values)):
+        if batch.num_rows:
+            builder.add(chunk_of({name: batch.column(name) for name in names_of}, batch.num_rows))
+    return reader.execute(f"SELECT 1 FROM verdicts WHERE {mapped} LIMIT 1", (*names, *values)).fetchone() is not None
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'  # `case` is a word of SQL
+
+
+def _kind(kind: str | tuple[Any, ...]) -> Kind:
     if not isinstance(kind, str):
-        return kind
+        return kind_of(kind) if isinstance(kind[KIND.index("contestants")], str) else cast("Kind", kind)
     # Not strict: a server's zero characters come back as they are, even within JSON.
     *texts, contestants, samples, trial, revision, calls, retries, read_by, blind = json.loads(kind, strict=False)
     study, judge, criterion, ballot, rater, fault = texts

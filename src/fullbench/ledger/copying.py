@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -52,6 +52,8 @@ class Copying:
     target: Ledger
     without: Sequence[str] = ()
     """Studies, pictures or raters that are left out with all that was made of them."""
+    carried: Mapping[str, int] | None = None
+    """Rows of each table that were brought over with their seals before (see `carry`): pictures are left to copy."""
     tables: list[Copied] = field(default_factory=list)
     _leaving: Leaving | None = None
 
@@ -63,6 +65,9 @@ class Copying:
             if self.without:
                 self._leaving = Leaving.named(reader, self.source.place, self.without)
         yield from self._pictures()
+        if self.carried is not None:
+            self.tables = [Copied(table, rows, rows) for table, rows in self.carried.items() if table not in SKIPPED]
+            return
         with self.source.reader() as reader:
             for table in schema.TABLES:
                 if table not in SKIPPED:

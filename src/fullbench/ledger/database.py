@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from fullbench.ledger.rows import Row
 
@@ -85,6 +85,15 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class ByColumns(Connection, Protocol):
+    """A connection that gives the rows of a query by columns too."""
+
+    def record_batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        """Batches as pyarrow has them."""
+        ...
+
+
 class HeadNote(Protocol):
     """Where a writer notes, after each commit, how far its chain has come."""
 
@@ -105,11 +114,20 @@ class Database(Protocol):
     path: Path
     """What is kept beside it on this machine has its name from this path: the file, or one named as the database."""
 
-    folder: Path | None
-    """Where pictures lie unless the user says otherwise; None where there is no such place."""
+    @property
+    def folder(self) -> Path | str | None:
+        """Where pictures lie unless the user says otherwise; None where there is no such place."""
+        ...
 
-    errors: tuple[type[Exception], ...]
-    """What its driver raises."""
+    @property
+    def brings_pictures(self) -> bool:
+        """Whether pictures lie there even where the ledger remembers another place, as one that was sealed may."""
+        ...
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What its driver raises."""
+        ...
 
     def prepare(self, *, read_only: bool) -> None:
         """Make the ledger where there is none, bring an older one up to date, refuse what is no ledger of ours."""
@@ -118,6 +136,10 @@ class Database(Protocol):
     @property
     def own_commits(self) -> int | None:
         """How many commits are the ledger's own; None where all are. Of an older ledger a newer copy is read."""
+        ...
+
+    def make(self) -> None:
+        """Make the tables of a ledger without any row, not even its identity: for one that is brought here whole."""
         ...
 
     def exists(self) -> bool:

@@ -41,6 +41,12 @@ def database(place: str | Path, durability: Durability = "power") -> Database:
         from fullbench.ledger.postgres import Postgres
 
         return Postgres(str(place))
+    from fullbench.ledger.lake.exports import is_parquet
+
+    if is_parquet(str(place)):
+        from fullbench.ledger.lake.database import Parquet
+
+        return Parquet(place)
     if "://" in str(place):
         scheme = str(place).partition("://")[0]
         raise LedgerError(f"{scheme}://...: a ledger is a file, or on a server under postgresql://user@host/database")

@@ -48,6 +48,7 @@ class Postgres:
     """A ledger on a server; pictures have no place there, so the user names one."""
 
     far = True
+    brings_pictures = False
     folder: Path | None = None
 
     def __init__(self, url: str) -> None:
@@ -102,14 +103,23 @@ class Postgres:
     def own_commits(self) -> int | None:
         return None if self._copy is None else self._copy.own_commits
 
-    def _create(self, connection: PostgresConnection) -> int:
-        """Make the tables, once, however many processes try."""
+    def make(self) -> None:
+        with self.plainly():
+            connection = self._connect()
+            try:
+                self._create(connection, bare=True)
+            finally:
+                connection.close()
+
+    def _create(self, connection: PostgresConnection, *, bare: bool = False) -> int:
+        """Make the tables, once, however many processes try; `bare` without an identity."""
         with self._alone(connection):
             if version := self.version(connection):
                 return version
             for statement in _statements():
                 connection.raw.execute(ours(statement))
-            migrations.begin(connection, [])
+            if not bare:
+                migrations.begin(connection, [])
             connection.raw.execute(ours(_FORBID_OLDER))
         return schema.VERSION
 

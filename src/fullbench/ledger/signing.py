@@ -158,7 +158,7 @@ def problems(reader: Connection, identity: str, key: Ed25519PublicKey, elsewhere
     commits = max(heads, default=0)
     for signature in by_key:
         head = Head.read(signature.head)
-        if not _valid(signature, key):
+        if not valid(signature, key):
             yield f"the signature of {signature.when} on the head {head} does not fit the key: it was made up"
         elif signature.ledger != identity:
             yield f"the head {head} was signed for another ledger ({signature.ledger}, this is {identity})"
@@ -174,7 +174,7 @@ def problems(reader: Connection, identity: str, key: Ed25519PublicKey, elsewhere
             )
 
 
-def _valid(signature: Signature, key: Ed25519PublicKey) -> bool:
+def valid(signature: Signature, key: Ed25519PublicKey) -> bool:
     from cryptography.exceptions import InvalidSignature
 
     try:

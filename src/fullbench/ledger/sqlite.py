@@ -23,6 +23,7 @@ class Sqlite:
     """A ledger in a file, with its pictures in a folder beside it."""
 
     far = False
+    brings_pictures = False
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 
     def __init__(self, path: Path, durability: Durability) -> None:
@@ -42,6 +43,9 @@ class Sqlite:
     @property
     def own_commits(self) -> int | None:
         return self._opened.commits
+
+    def make(self) -> None:
+        raise NotImplementedError("a file is brought over as a whole, by `back_up`")
 
     def exists(self) -> bool:
         return self.path.exists()

@@ -18,17 +18,18 @@ an open ledger through `os.fork`.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from fullbench.errors import LedgerError
-from fullbench.ledger import declaring, membership, rows
+from fullbench.ledger import chain, declaring, membership, rows
 from fullbench.ledger.accounts import Role
 from fullbench.ledger.adding import Adder
-from fullbench.ledger.database import Durability
+from fullbench.ledger.chain import Head
+from fullbench.ledger.database import Connection, Durability
 from fullbench.ledger.lending import Readers
 from fullbench.ledger.pictures import Pictures
 from fullbench.ledger.places import database, durability_of, pictures_at
@@ -96,6 +97,15 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         """Commit rows as another ledger has them, without its seals."""
         self._writing().keep(table, *made)
 
+    @contextmanager
+    def moment(self) -> Iterator[tuple[Connection, Head]]:
+        """A connection whose reads all see one moment, and the head of that moment; others may write meanwhile."""
+        with self._reading() as reader, ExitStack() as reading:
+            with self._database.settled(reader):
+                reading.enter_context(reader.snapshot())
+                head = chain.head(reader, self._database.own_commits)
+            yield reader, head
+
     def vacuum(self, *, dry_run: bool = False) -> int:
         """Give the database's free space back; the bytes that were freed, or would be."""
         self.flush()
@@ -107,6 +117,8 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         remembered = self._setting("pictures")
         if wanted is not None and "://" not in str(wanted):
             wanted = Path(wanted).absolute()
+        if self._database.brings_pictures:
+            remembered = None
         place = wanted or remembered or self._database.folder
         self.pictures_named = bool(wanted or remembered)
         self.has_pictures = place is not None
@@ -119,6 +131,17 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
     def acknowledged(self) -> int:
         """How many entries added here are on disk; items and responses that a case brought count as well."""
         return 0 if self._writer is None else self._writer.acknowledged
+
+    def last_place(self) -> int:
+        """The place (see `since`) of the verdict that was entered last; 0 where there is none."""
+        with self._reading() as reader:
+            return int(reader.execute("SELECT coalesce(max(rowid), 0) FROM verdicts").fetchone()[0])
+
+    def settings_behind(self, role: Role, name: str) -> Mapping[str, Any] | None:
+        """What was declared behind the name of a judge or contestant, or behind one whose place it took."""
+        declared = (self._declared(role, known) for known in (name, *self.formers(role, name)))
+        text = next((text for text in declared if text is not None), None)
+        return None if text is None else rows.load(text)
 
     # Writing
 

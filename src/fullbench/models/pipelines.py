@@ -192,6 +192,10 @@ def pipeline_from(source: str, precision: str, revision: str = "") -> Any:
         raise MissingExtra(f"the pipeline {source!r}", "diffusers") from error
     diffusers.utils.logging.set_verbosity_error()
     diffusers.utils.logging.disable_progress_bar()
+    if find_spec("transformers") is not None:  # its bars go with the text encoders, which it loads and saves
+        from transformers.utils import logging as transformers_logging
+
+        transformers_logging.disable_progress_bar()
     where = {"revision": revision} if revision else {}
     try:
         with warnings.catch_warnings():

@@ -17,7 +17,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "judge", "contestant", "study", "criterion", "ballot", "other judge", "other", "against", "reviewer", "person",
         "newcomer", "model", "name", "item", "picture", "file", "batch", "data set", "row", "cell", "part", "task",
         "任务", "category", "类别", "perspective", "sub-category", "axis", "way", "scale", "split", "label", "which",
-        "who", "metric", "table", "slice",
+        "who", "metric", "table", "slice", "verb", "verb and noun", "object",
         "shown", "kind of question", "carrier", "threshold of", "wanted value",
     ),
     ("word", ""): (
@@ -29,7 +29,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
         "mark given", "confidence stated", "what is seen",
         "parts", "captions", "images", "language", "counted in", "unit", "step", "status", "stage", "time",
-        "Dawid-Skene", "Elo over orders", "day", "newcomers", "what it means",
+        "Dawid-Skene", "Elo over orders", "held back by", "day", "newcomers", "what it means",
     ),
     ("count", ""): (
         "verdicts", "ruled", "due", "failed for good", "cases", "pairs", "matches", "items", "left out", "rows",
@@ -45,6 +45,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
         "attacks", "moved away", "sways found", "canaries", "matches by the old judge", "matches by the new judge",
         "refusals", "short answers", "by the small judge", "by the large judge", "by people", "pending",
+        "requests with the verb", "times found",
     ),
     ("number", ""): (
         "mark", "length in words", "threshold", "margin", "correctness", "visual", "correlation",
@@ -60,6 +61,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("number", "more"): ("votes saved", "worth of a vote", "agreement at least", "cost saved"),
     ("count", "less"): ("blind verdicts", "obeyed", "reading misled"),
     ("number", "less"): (
+        "hours", "GB in the ledger", "GB in the lake", "GB held by tables", "hours to verify", "hours of tables",
         "without the judge", "with the judge", "dollars", "dollars per 1,000", "dollars a picture", "in batches",
         "moved",
     ),

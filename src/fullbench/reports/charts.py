@@ -11,7 +11,7 @@ A hint is `{"kind": ..., ...}` and names columns of the table:
     lines       x, columns                          the same for a wide table: a line for each of `columns`
     densities   x, value, label                     an area over numbers for each label: how often each mark was given
     heat        row, column, value                  one coloured cell for each row of the table
-    matrix      row, columns, column, value         the same for a wide table: a coloured cell for each of `columns`
+    matrix      row, columns, column, value, within the same for a wide table: a coloured cell for each of `columns`
     stacked     label, parts                        shares of each row's parts, such as faults
     histogram   bin, count                          bars side by side
     radar       label, axes [, most]                a closed line over the columns `axes` for each row (`most` of them)

@@ -246,8 +246,10 @@ def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 def _matrix(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     """A wide table melted to one row for each of its cells, and drawn as `heat`."""
     names = _column(table, hint["row"])
+    # Where a name has several rows, the column `within` tells them apart.
+    inside = _column(table, hint["within"]) if "within" in hint else None
     rows = [
-        (name, _label(table, column), cell)
+        (name if inside is None else f"{name}, {inside[place]}", _label(table, column), cell)
         for place, name in enumerate(names)
         for column in hint["columns"]
         if (cell := _column(table, column)[place]) is not None

@@ -37,6 +37,10 @@ _LONG = 24
 _FOLDER = Path(__file__).parent / "templates"
 SORTING = _FOLDER / "sorting.js"
 """The script that makes tables sortable, for whoever shows tables on pages."""
+COLOURS = _FOLDER / "colours.css"
+"""The colours of all pages, light and dark."""
+SHARED = {file.name: file for file in (SORTING, COLOURS)}
+"""Files of the reports that the web app's pages use too."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def page(
         title=title,
         lead=lead,
         language=language,
-        style=_file("page.css"),
+        style=_file(COLOURS.name) + _file("page.css"),
         script=script,
         script_hash=f"sha256-{digest}",
         sections=[_section(number, section) for number, section in enumerate(sections, start=1)],

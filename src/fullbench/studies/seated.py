@@ -8,6 +8,8 @@ from dataclasses import replace
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError
 from fullbench.figures import cascades
+from fullbench.figures.leaderboard import Settings
+from fullbench.figures.means import tables as mean_tables
 from fullbench.figures.panels import rulings, with_views
 from fullbench.figures.viewing import Place
 from fullbench.ledger.store import Ledger
@@ -52,6 +54,18 @@ def columns(
     }
     joined[studies[0]] = [*others, *joined[studies[0]]]
     return ledger.columns(judges, beside=joined, study=study, pilots=pilots)
+
+
+def means(ledger: Ledger, judges: Sequence[str] | None, settings: Settings) -> list[Table]:
+    """The mean marks by these judges (None: by all), one judge after the other: no more than one's verdicts is held."""
+    there = {account.name for account in ledger.bill() if account.role == "judge" and account.given}
+    wanted = sorted(there | {view.name for view in _wanted(ledger, None)}) if judges is None else judges
+    study = ledger.one_study()
+    shown: list[Table] = []
+    for judge in wanted:
+        own = columns(ledger, [judge], study=study)
+        shown += noted(ledger, mean_tables(own, settings), own, study=study)
+    return shown
 
 
 def record(

@@ -28,7 +28,11 @@ def lacking(items: Iterable[Item]) -> list[Item]:
 def refuse_blind(
     items: Sequence[Item], contestants: Sequence[Model], judges: Sequence[Judge], *, allowed: bool
 ) -> None:
-    """Refuse to ask somebody who would look about items whose pictures are missing, unless that is `allowed`."""
+    """Refuse to ask somebody who would look about items whose pictures are missing, unless that is `allowed`.
+
+    Whoever reads captions in place of pictures is refused where no item has them: it would recuse itself in every case.
+    """
+    _refuse_undescribed(items, judges)
     missing = lacking(items)
     asked = [who.name for who in contestants] + [judge.name for judge in judges if looks(judge)]
     if not missing or not asked or allowed:
@@ -40,6 +44,17 @@ def refuse_blind(
         "use a judge that does not look (sight=described or sight=none), or say --without-pictures "
         "(without_pictures = true in a study)"
     )
+
+
+def _refuse_undescribed(items: Sequence[Item], judges: Sequence[Judge]) -> None:
+    pictured = [item for item in items if item.pictures]
+    readers = [judge.name for judge in judges if judge.settings.get("sight") == "described"]
+    if readers and pictured and all(len(item.captions) < len(item.pictures) for item in pictured):
+        raise InputError(
+            f"none of the {len(pictured):,} items with pictures has a caption for each, and {', '.join(readers[:3])} "
+            "reads captions in place of pictures: add captions to the items, or let the judge look (manner=seeing or "
+            "sight=image in its spec)"
+        )
 
 
 def counted(tables: Iterable[Table], items: Iterable[Item] | int, missing: int | None = None) -> list[Table]:

@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from fullbench.ledger.store import Ledger
-from fullbench.reports.page import SORTING
+from fullbench.reports.page import SHARED
 from fullbench.version import __version__
 from fullbench.web import events, guard, health, pictures, trouble
 from fullbench.web.accounts import people
@@ -28,6 +28,7 @@ from fullbench.web.results import acting
 from fullbench.web.results import api as results
 from fullbench.web.results import routes as public
 from fullbench.web.results.catalogue import bind
+from fullbench.web.results.drawing import Drawer
 from fullbench.web.results.updater import keeping_up
 from fullbench.web.settings import Settings
 from fullbench.web.shield import Shield
@@ -39,8 +40,8 @@ class Static(StaticFiles):
     """Our own files; those asked for by digest are kept for ever."""
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        if path == SORTING.name:
-            return str(SORTING), SORTING.stat()
+        if path in SHARED:
+            return str(SHARED[path]), SHARED[path].stat()
         return super().lookup_path(path)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
@@ -62,11 +63,13 @@ def create_app(settings: Settings) -> FastAPI:
     bind(engine, identity)
     writers = Writers(settings.ledger)
     hub = events.Hub(engine)
+    drawer = Drawer()
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         with before_stopping(hub.close), keeping_up(engine, ledger):
             yield
+        drawer.close()
         writers.close()
         if ledger is not None:
             ledger.close()
@@ -83,6 +86,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
     app.state.ledger, app.state.hub, app.state.writers, app.state.identity = ledger, hub, writers, identity
+    app.state.drawer = drawer
     app.state.turns = asyncio.Semaphore(guard.TURNS)
     trouble.install(app)
     for router in _routers():

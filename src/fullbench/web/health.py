@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from fullbench.version import __version__
 from fullbench.web import guard
 from fullbench.web.database import reading
+from fullbench.web.results.catalogue import progress
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
@@ -26,6 +27,27 @@ def health(request: Request) -> JSONResponse:
     except SQLAlchemyError:
         return JSONResponse({"status": "the database does not answer"}, 503)
     return JSONResponse({"status": "ok", "version": __version__})
+
+
+@router.get("/ready")
+def ready(request: Request) -> JSONResponse:
+    """200 once the ledger was read in and its figures computed, 503 before: for whoever sends visitors here.
+
+    The answer says how far it is; it stays 200 while further verdicts come.
+    """
+    ledger = guard.ledger_of(request)
+    if ledger is None:
+        return health(request)
+    try:
+        with reading(guard.engine_of(request)) as connection:
+            now = progress(connection, ledger)
+    except SQLAlchemyError:
+        return JSONResponse({"status": "the database does not answer"}, 503)
+    told = {"read_in": now.place, "of": now.last, "percent": now.percent}
+    if not now.whole:
+        what = "the ledger is being read in" if now.percent < 100 else "the figures are being computed"
+        return JSONResponse({"status": what, **told}, 503, {"Retry-After": "5"})
+    return JSONResponse({"status": "ok", **told})
 
 
 @router.get("/metrics")

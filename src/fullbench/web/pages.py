@@ -16,9 +16,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from fullbench.reports.page import SORTING
+from fullbench.reports.page import SHARED
+from fullbench.version import __version__
 from fullbench.web import guard
 from fullbench.web.accounts.users import Role, User
+from fullbench.web.citing import citation
 from fullbench.web.prose import is_marked_up, prose
 from fullbench.web.words import LANGUAGES, Language, key, preferred, translate
 
@@ -49,7 +51,7 @@ def environment() -> Environment:
     )
     from fullbench.web.pictures import picture_url
 
-    templates.globals.update(static=static_url, picture_url=picture_url)
+    templates.globals.update(static=static_url, picture_url=picture_url, citation=citation)
     templates.filters["when"] = when
     templates.filters.update(prose=prose, marked_up=is_marked_up)
     templates.filters["quoted"] = partial(quote, safe="")
@@ -62,8 +64,8 @@ def when(seconds: float | None) -> str:
 
 
 def static_file(name: str) -> Path:
-    """Where a static file lies: in our folder, or with the reports, which sort their tables by the same script."""
-    return SORTING if name == SORTING.name else FOLDER / "static" / name
+    """Where a static file lies: in our folder, or with the reports, which share their colours and sorting with us."""
+    return SHARED.get(name, FOLDER / "static" / name)
 
 
 @cache
@@ -96,6 +98,10 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
         "flashes": flashes,
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "address": guard.base_of(request) + request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "preview": f"{guard.base_of(request)}/preview.png",
+        "release": __version__,
+        "ledger_id": request.app.state.identity,
         "partial": request.headers.get("hx-request") == "true",
     }
     response = HTMLResponse(page.render(**known, **values), status_code=status)

@@ -55,6 +55,7 @@ class Watch:
             await self.app(scope, receive, send)
             return
         began, status, size = time.perf_counter(), 0, 0
+        whole = left = False
         method = scope["method"]
         headless = method == "HEAD"
 
@@ -68,13 +69,23 @@ class Watch:
                     message = {**message, "body": b""}
             await send(message)
 
+        async def receiving() -> Message:
+            nonlocal whole, left
+            message = await receive()
+            # Whoever goes away with all that was to be sent has only stopped reading, as open streams do all the time.
+            left = left or (message["type"] == "http.disconnect" and not whole)
+            whole = whole or not message.get("more_body", False)
+            return message
+
         self.monitor.open.inc()
         try:
-            await self.app({**scope, "method": "GET"} if headless else scope, receive, sending)
+            await self.app({**scope, "method": "GET"} if headless else scope, receiving, sending)
         except ClientDisconnect:
-            self.monitor.left.inc()
-            log.info("%s %s: the client left", method, scope["path"])
+            left = True
         finally:
+            if left:
+                self.monitor.left.inc()
+                log.info("%s %s: the client left", method, scope["path"])
             took = time.perf_counter() - began
             self.monitor.open.dec()
             self.monitor.requests.labels(method, str(status)).inc()

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from tests.cli.test_judge import cli
 from tests.training.generator import tiny
@@ -170,3 +171,67 @@ def test_a_pipeline_of_diffusers_draws_by_seeds_and_is_tuned_with_adapters_and_a
         assert table["rows"][0][-1] == 2 * 2
         assert (tmp_path / f"out{lora}" / "generator" / "unet").is_dir()
         assert (tmp_path / f"out{lora}" / "generator" / "lora").is_dir() == (lora != "0")
+
+
+def test_rounds_of_drawing_and_marking_make_red_pictures_and_go_on_after_a_kill(tmp_path):
+    """DDPO: marks rise by a judge that likes red; a run that is killed has the same marks as one that was not, and no
+    picture is judged twice."""
+    tiny.sheets(tmp_path / "base")
+    written(tmp_path)
+    rounds = ("--way", "ddpo", "--rounds", "12", "--round-prompts", "10", "--quiet")
+    free = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+    def start(out: str) -> list[str]:
+        words = command("scorer:tune_red:red", out, *rounds, "--ledger", f"{out}.ledger")
+        return [sys.executable, "-m", "fullbench", *words]
+
+    process = subprocess.Popen(
+        start("killed"), cwd=tmp_path, env=free, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    until(lambda: (tmp_path / "killed" / "state.pt").exists() or process.poll() is not None, seconds=240)
+    assert process.poll() is None, "it was to be killed in the middle"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert 0 < torch.load(tmp_path / "killed" / "state.pt", weights_only=True)["round"] < 12
+    for out in ("killed", "calm"):
+        done = subprocess.run(start(out), cwd=tmp_path, env=free, capture_output=True, text=True, timeout=280)
+        assert done.returncode == 0, done.stderr
+    killed, calm = (json.loads((tmp_path / out / "tuned.json").read_text())["marks"] for out in ("killed", "calm"))
+    assert killed == calm
+    assert np.mean(killed[-3:]) > np.mean(killed[:3]) + 5, killed
+    with Ledger(tmp_path / "killed.ledger") as ledger:
+        verdicts = [verdict for verdict in ledger.verdicts() if verdict.fault is None]
+    assert len(verdicts) == 12 * 10 * 8
+    assert len({(verdict.case, verdict.trial) for verdict in verdicts}) == len(verdicts)
+
+
+@pytest.mark.parametrize("way", ["best", "weighted", "dpo"])
+def test_a_device_with_little_memory_learns_the_same_in_parts(tmp_path, capsys, way):
+    from fullbench.training.generator.sheet_generator import SheetGenerator
+    from fullbench.training.generator.tuning import Feedback, Manner, tune
+
+    class Small(SheetGenerator):
+        most = 100
+
+        def errors(self, network, pictures, words, noise, moments):
+            if len(pictures) > self.most:
+                raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+            return super().errors(network, pictures, words, noise, moments)
+
+    tiny.sheets(tmp_path / "base", steps=2)
+    pictures = torch.randn((2, 12, *SheetGenerator.load(tmp_path / "base").start([1]).shape[1:]))
+    weights = torch.rand(12) if way == "weighted" else None
+    feedback = Feedback(tiny.PROMPTS[:12], pictures[0], weights, pictures[1] if way == "dpo" else None)
+    losses = {}
+    for most in (100, 3):
+        generator = Small.load(tmp_path / "base")
+        generator.most = most
+        base = SheetGenerator.load(tmp_path / "base")
+        losses[most] = tune(generator, base, feedback, Manner(way=way, batch=12, steps=4, lr=1e-3, beta=10.0))
+    assert losses[3] == pytest.approx(losses[100], rel=1e-4)
+    said = capsys.readouterr().err
+    assert "too little memory for 12 pictures at once; 6 now" in said
+    assert "too little memory for 6 pictures at once; 3 now" in said
+    generator.most = 0
+    with pytest.raises(InputError, match="too little memory to learn from one picture"):
+        tune(generator, base, feedback, Manner(way=way, batch=12, steps=4))

@@ -296,7 +296,12 @@ def test_pictures_for_the_docs(browser, tmp_path):
     try:
         page = browser.new_context(viewport={"width": 1120, "height": 900}).new_page()
         ready(page, live.url)
-        shoot(page, "leaderboards")
+        shoot(page, "first")
+        shoot(page, "first-dark", scheme="dark")
+        shoot(page, "first-phone", width=390, height=844)
+        page.goto(f"{live.url}/?task=task:count")
+        shoot(page, "task")
+        page.goto(live.url)
         follow(page, page.get_by_role("link", name="noisy", exact=False).first)
         charts(page)
         shoot(page, "leaderboard", height=1250)
@@ -305,6 +310,9 @@ def test_pictures_for_the_docs(browser, tmp_path):
         page.goto(f"{live.url}/verdicts?split=1&shown=choice&q=diamonds")
         follow(page, page.locator(".case-link").first)
         shoot(page, "case", height=1300)
+        shoot(page, "case-phone", width=390, height=844)
+        page.goto(f"{live.url}/judges")
+        shoot(page, "judges")
         for _ in range(300):
             page.goto(f"{live.url}/judges")
             follow(page, page.locator("ol.judged").get_by_role("link", name="sloppy"))

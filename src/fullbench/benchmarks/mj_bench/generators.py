@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -13,11 +14,15 @@ from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.nouns.verdict import PEOPLE, Verdict
+
+_NOTE = Note("mj-bench.generators.ranks", "Mean rank: 1 is the best of a prompt; pictures with the same mean share it.")
+_FIGURES = ("rank", "contestant", "mean mark", "mean rank")
 
 
-def table(record: Record) -> Table:
-    """Each generator's mean rating, its mean rank among the pictures of a prompt, and its place; equal means tie.
+def tables(record: Record) -> list[Table]:
+    """Each generator's mean rating, its mean rank among the pictures of a prompt, and its place; equal means tie. Once
+    over all prompts, and where there are several perspectives once for each.
 
     Several people's ratings of a picture are its mean, by which the pictures of a prompt are ranked: pictures with the
     same mean share the mean of their ranks.
@@ -26,8 +31,33 @@ def table(record: Record) -> Table:
         lambda verdict: len(verdict.contestants) > 1 and isinstance(ballot(verdict.ballot), Score), judge=PEOPLE
     )
     together, votes = joined_record(rated, PEOPLE, "mean")
-    marks: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
+    by_perspective: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in together:
+        by_perspective[str(record.tag(verdict, "perspective") or "-")].append(verdict)
+    whole = Table(
+        "generators",
+        Note("mj-bench.generators.title", "Generators by people's ratings"),
+        headings(*_FIGURES),
+        _rows(together),
+        (_NOTE, *votes.notes()),
+        {"rule": "mean"},
+    )
+    if len(by_perspective) < 2:
+        return [whole]
+    parts = Table(
+        "generators by perspective",
+        Note("mj-bench.generators.by-perspective", "Generators by people's ratings, for each perspective"),
+        headings("perspective", *_FIGURES),
+        [[about, *row] for about in sorted(by_perspective) for row in _rows(by_perspective[about])],
+        (_NOTE, *votes.notes()),
+        {"rule": "mean"},
+    )
+    return [whole, parts]
+
+
+def _rows(verdicts: Iterable[Verdict]) -> list[list[Cell]]:
+    marks: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
+    for verdict in verdicts:
         for name, mark, rank in zip(verdict.contestants, verdict.marks or (), ranks(verdict.marks or ()), strict=True):
             marks[name].append((verdict.item, mark, rank))
     rows: list[list[Cell]] = []
@@ -41,20 +71,7 @@ def table(record: Record) -> Table:
             clustered.mean(np.array([mark for _, mark, _ in marks[name]]), items),
             clustered.mean(np.array([rank for _, _, rank in marks[name]]), items),
         ])  # fmt: skip
-    notes = [
-        Note(
-            "mj-bench.generators.ranks", "Mean rank: 1 is the best of a prompt; pictures with the same mean share it."
-        ),
-        *votes.notes(),
-    ]
-    return Table(
-        "generators",
-        Note("mj-bench.generators.title", "Generators by people's ratings"),
-        headings("rank", "contestant", "mean mark", "mean rank"),
-        rows,
-        notes,
-        {"rule": "mean"},
-    )
+    return rows
 
 
 def ranks(marks: tuple[float, ...]) -> list[float]:

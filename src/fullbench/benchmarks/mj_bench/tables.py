@@ -12,6 +12,6 @@ def tables(record: Record) -> list[Table]:
     """All tables that the record has something for; who recused, refused or was unreadable comes last."""
     even = evenness.tables(record)
     all_tables = [*preferences.tables(record), *asked.tables(record), *even, *overview.tables(record, even)]
-    all_tables += [generators.table(record)]
+    all_tables += generators.tables(record)
     all_tables += [standard.faults(record, together=True), standard.reasons(record), standard.costs(record)]
     return [table for table in all_tables if table.rows]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from fullbench.benchmarks.visit_bench import people, references
+from fullbench.benchmarks.visit_bench import contents, people
 from fullbench.benchmarks.visit_bench.sources import REFERENCE, is_judged
-from fullbench.figures import standard
+from fullbench.figures import references, standard
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import Rule
 from fullbench.figures.places import place, placed
@@ -44,7 +44,7 @@ def tables(record: Record) -> list[Table]:
                 replace(table, name=f"{table.name}{behind}", title=placed(table.title, behind))
                 for table in (people.agreement(part), people.systems(part))
             ]
-    shown += [references.checked(every), labels(every), verified(every)]
+    shown += [references.checked(every), labels(every), verified(every), *contents.tables(every.items.values())]
     shown += [standard.faults(record, together=True), standard.costs(record)]
     return [table for table in shown if table.rows]
 

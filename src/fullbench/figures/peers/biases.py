@@ -186,8 +186,8 @@ def biases(record: Record, families: Mapping[str, str] | None = None) -> Table:
     title = Note("peers.tables.title.whether-wrong-reviews-lean-one", "Whether wrong reviews lean one way")
     counts_of = ["wrong: yes", "wrong: no", "right: yes", "right: no"]
     heat = {"kind": "matrix", "row": "chosen", "columns": counts_of, "column": "ruling", "value": "reviews"}
-    # One criterion alone has a row for each bias: with two, cells would lie on each other.
-    drawn = heat if len({str(row[0]) for row in rows}) == len(rows) else None
+    # One criterion alone has a row for each bias: with two, the criterion tells them apart.
+    drawn = heat if len({str(row[0]) for row in rows}) == len(rows) else heat | {"within": "criterion"}
     return Table("biases", title, columns, rows, [*_NOTES, *notes], {}, drawn)
 
 

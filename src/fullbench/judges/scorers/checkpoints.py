@@ -11,6 +11,20 @@ from typing import Any
 from fullbench.errors import InputError
 
 Layers = list[tuple[Any, Any]]
+HUB = "hub:"
+"""What a file of the hub is named by: `hub:OWNER/NAME/FILE`."""
+
+
+def fetched(weights: str) -> str:
+    """A checkpoint of the hub, out of this machine's cache where it is there."""
+    from huggingface_hub import hf_hub_download
+
+    owner, name, file = weights.removeprefix(HUB).split("/", 2)
+    try:
+        return str(hf_hub_download(f"{owner}/{name}", file))
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"the hub cannot be asked for {file} ({reason}); fetch it and say weights=FILE") from error
 
 
 def tensors(path: Path) -> dict[str, Any]:

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 
 from fullbench.errors import InputError
+from fullbench.judges.scorers.checkpoints import HUB
 from fullbench.judges.scorers.classical import number
+from fullbench.judges.scorers.hpsv3 import WEIGHTS as HPSV3_WEIGHTS
+from fullbench.judges.scorers.hpsv3 import HpsV3Scorer
 from fullbench.judges.scorers.hub import KINDS
-from fullbench.judges.scorers.openclip import HUB, OpenClipScorer
+from fullbench.judges.scorers.openclip import OpenClipScorer
+from fullbench.judges.scorers.remote import RemoteScorer
 from fullbench.judges.scorers.scorer import CallableScorer, Scorer, ScorerJudge, Span
 from fullbench.registry import function as function_named
 
@@ -48,7 +52,9 @@ def hub(kind: str, rest: str, options: Mapping[str, str]) -> ScorerJudge:
     """A score model of a kind, by hub name or folder."""
     _known(options, (*_MODEL, *_JUDGE))
     recipe = KINDS[kind]
-    if recipe.needs_head and "head" not in options:
+    if recipe.needs_head and "head" not in options and not rest:
+        options = {**options, "head": recipe.head}
+    elif recipe.needs_head and "head" not in options:
         raise InputError(f"{kind} needs the file of its head: say {kind}:{rest or 'MODEL'}?head=FILE")
     own = {name: options[name] for name in _MODEL if name in options}
     if not rest and recipe.processor:
@@ -80,6 +86,14 @@ def hpsv2(rest: str, options: Mapping[str, str]) -> ScorerJudge:
     return openclip("ViT-H-14", {"weights": f"{HUB}xswu/HPSv2/{HPS[version]}", **own})
 
 
+def hpsv3(rest: str, options: Mapping[str, str]) -> ScorerJudge:
+    """The judge that `hpsv3` names: the authors' checkpoint, from the hub or a file, asked in the authors' words."""
+    known = ("base", "instruction", "device", "precision")
+    _known(options, (*known, *_JUDGE))
+    own = {name: options[name] for name in known if name in options}
+    return _judged(HpsV3Scorer(rest or HPSV3_WEIGHTS, "hpsv3", span=_span(options), **own), options)
+
+
 def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:
     """The judge that `scorer:MODULE:FUNCTION` names: a function of a prompt and a Pillow image that gives a number.
 
@@ -89,6 +103,12 @@ def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:
     scoring = function_named(rest, form="scorer:MODULE:FUNCTION")
     span = _span(options)
     return _judged(CallableScorer(rest, scoring, span, {"function": rest, "span": span}), options)
+
+
+def remote(rest: str, options: Mapping[str, str]) -> ScorerJudge:
+    """The judge that `scores:http://HOST:PORT` names: a score model behind a server of its own."""
+    _known(options, ("label", *_JUDGE))
+    return _judged(RemoteScorer(rest, options.get("label", ""), _span(options)), options)
 
 
 clip = partial(hub, "clip")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra
 from fullbench.judges.scorers import release
-from fullbench.judges.scorers.checkpoints import Layers, linear, tensors
+from fullbench.judges.scorers.checkpoints import HUB, Layers, fetched, linear, tensors
 from fullbench.judges.scorers.imagereward import load
 from fullbench.judges.scorers.recipe import Recipe
 from fullbench.judges.scorers.running import TorchScorer, identity, unit
@@ -38,7 +38,7 @@ class HubScorer(TorchScorer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.head and not Path(self.head).is_file():
+        if self.head and not self.head.startswith(HUB) and not Path(self.head).is_file():
             raise InputError("there is no such file; the head is a .safetensors or .pth file", path=self.head)
 
     def _particulars(self) -> Mapping[str, Any]:
@@ -60,7 +60,7 @@ class HubScorer(TorchScorer):
         self._tools = AutoProcessor.from_pretrained(self.processor or self.source, backend="pil")
         self._recipe = Recipe.of(self._tools.image_processor)
         if self.head:
-            path = Path(self.head)
+            path = Path(fetched(self.head) if self.head.startswith(HUB) else self.head)
             self._take(linear(tensors(path), path), device)
         return self._class().from_pretrained(self.source, dtype=dtype, **where)
 
@@ -228,6 +228,8 @@ class Kind:
     span: Span | None = None
     needs_head: bool = False
     processor: str = ""
+    head: str = ""
+    """Where the head lies that belongs to `source`."""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -239,5 +241,10 @@ KINDS: Mapping[str, Kind] = {
     "hpsv2": Kind(ContrastScorer, "", (-1.0, 1.0)),
     "blip-itm": Kind(MatchScorer, "Salesforce/blip2-itm-vit-g", (0.0, 1.0)),
     "imagereward": Kind(RewardScorer, "zai-org/ImageReward"),
-    "aesthetics": Kind(AestheticScorer, "openai/clip-vit-large-patch14", needs_head=True),
+    "aesthetics": Kind(
+        AestheticScorer,
+        "openai/clip-vit-large-patch14",
+        needs_head=True,
+        head=f"{HUB}trl-lib/ddpo-aesthetic-predictor/aesthetic-model.pth",
+    ),
 }

@@ -7,25 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra
+from fullbench.judges.scorers.checkpoints import HUB, fetched
 from fullbench.judges.scorers.running import TorchScorer, identity, unit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-
-HUB = "hub:"
-
-
-def _fetched(weights: str) -> str:
-    """A checkpoint of the hub, out of this machine's cache where it is there."""
-    from huggingface_hub import hf_hub_download
-
-    owner, name, file = weights.removeprefix(HUB).split("/", 2)
-    try:
-        return str(hf_hub_download(f"{owner}/{name}", file))
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"the hub cannot be asked for {file} ({reason}); fetch it and say weights=FILE") from error
 
 
 @dataclass(eq=False)
@@ -59,7 +45,7 @@ class OpenClipScorer(TorchScorer):
             import open_clip
         except (ImportError, RuntimeError) as error:  # torchvision of another build than torch raises the second
             raise MissingExtra(f"the judge {self.name}", "openclip") from error
-        weights = _fetched(self.weights) if self.weights.startswith(HUB) else self.weights
+        weights = fetched(self.weights) if self.weights.startswith(HUB) else self.weights
         model, _, self._transform = open_clip.create_model_and_transforms(self.source, weights or None)
         self._tokens = open_clip.get_tokenizer(self.source)
         return model.to(dtype)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from fullbench.errors import EngineError
+from fullbench.errors import EngineError, FullbenchError
 from fullbench.nouns.judge import Judge, models_of
 
 
@@ -32,11 +33,18 @@ def remade(name: str, make: Callable[[str], _Made], recipe: str | _Made) -> _Mad
     """
     if not isinstance(recipe, str):
         return recipe
-    judge_or_model = make(recipe)
+    try:
+        judge_or_model = make(recipe)
+    except FullbenchError as error:
+        # A spec that the run itself could make, or it would not have come so far: something is not on this machine.
+        raise EngineError(
+            f"the worker on {socket.gethostname()} cannot make {recipe!r}: {error}; install there what brings it, a "
+            "plugin or an extra, as where the run was started"
+        ) from error
     if judge_or_model.name != name:
         raise EngineError(
-            f"the spec {recipe!r} means {judge_or_model.name!r} on a worker and {name!r} where the run was started; "
-            "use the same version of fullbench and the same files on all machines, and name precision and device in "
-            "the spec"
+            f"the spec {recipe!r} means {judge_or_model.name!r} on the worker {socket.gethostname()} and {name!r} "
+            "where the run was started; use the same version of fullbench and the same files on all machines, and name "
+            "precision and device in the spec"
         )
     return judge_or_model

@@ -1,4 +1,4 @@
-"""The generator of sheets as a contestant, `sheets:FOLDER?steps=24`; pictures as tensors and back."""
+"""The generator of sheets as a contestant, `sheets:FOLDER?steps=24`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from fullbench.nouns.call import Usage
 from fullbench.nouns.digests import digest
 from fullbench.nouns.model import Model, Prompt, Reply
 from fullbench.nouns.picture import Picture
-from fullbench.pixels import encoded, flat
+from fullbench.training.generator.planes import png_of
 
 if TYPE_CHECKING:
     from fullbench.training.generator.sheet_generator import SheetGenerator
@@ -100,22 +99,3 @@ def sheets(name: str, options: Mapping[str, str]) -> Model:
     if not name:
         raise InputError("the spec 'sheets' names no folder; write sheets:FOLDER")
     return SheetModel(Path(name), **read_options(f"sheets:{name}", options, _OPTIONS))
-
-
-def png_of(pixels: Any) -> bytes:
-    """Planes from -1 to 1 as a file."""
-    from PIL import Image
-
-    planes = ((pixels.float().cpu() + 1) * 127.5).round().clamp(0, 255).byte()
-    return encoded(Image.fromarray(planes.permute(1, 2, 0).numpy()))
-
-
-def pixels_of(picture: Picture) -> Any:
-    """A picture as planes from -1 to 1."""
-    import numpy as np
-    import torch
-    from PIL import Image
-
-    with Image.open(BytesIO(picture.data())) as image:
-        values = np.asarray(flat(image), dtype=np.float32)
-    return torch.from_numpy(values.copy()).permute(2, 0, 1) / 127.5 - 1

@@ -16,6 +16,7 @@ import torch
 
 from fullbench.errors import InputError
 from fullbench.training.generator.network import Denoiser, Shape, words_of
+from fullbench.training.generator.planes import png_of
 from fullbench.training.generator.sheets import MOST, SIZE, Painter, prompts_for
 
 FORGET = 0.1
@@ -56,14 +57,34 @@ class SheetGenerator:
         """Most of them in the middle of the way, as in training from nothing (a normal draw through a sigmoid)."""
         return (math.sqrt(2) * torch.erfinv((2 * uniform - 1).clamp(-0.999999, 0.999999))).sigmoid()
 
+    def parts_of(
+        self, network: Any, noisy: torch.Tensor, words: torch.Tensor, moments: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The picture and the noise that a network sees in what is on the way between them."""
+        part = moments[:, None, None, None]
+        flow = network(noisy, moments, words).float()
+        return noisy - part * flow, noisy + (1 - part) * flow
+
+    def levels(self, moment: float) -> tuple[float, float]:
+        """How much of the picture and of the noise is there at a moment."""
+        return 1 - moment, moment
+
+    def start(self, seeds: Sequence[int]) -> torch.Tensor:
+        """What drawings begin as, each by its seed alone."""
+        return torch.stack([_noise(seed) for seed in seeds]).to(self.device)
+
+    def pictures(self, planes: torch.Tensor) -> list[bytes]:
+        """Planes as files."""
+        return [png_of(picture) for picture in planes.clamp(-1, 1)]
+
     def sample(self, prompts: Sequence[str], seeds: Sequence[int], *, rows: int = 2048) -> torch.Tensor:
         """A picture of each prompt, from -1 to 1; its seed decides alone what it starts from."""
         words = self.conditions(prompts)
         parts = []
         for start in range(0, len(prompts), rows):
-            noise = torch.stack([_noise(seed) for seed in seeds[start : start + rows]])
+            noise = self.start(seeds[start : start + rows])
             with torch.no_grad():
-                parts.append(self._flow(words[start : start + rows], noise.to(self.device)))
+                parts.append(self._flow(words[start : start + rows], noise))
         return torch.cat(parts)
 
     def _flow(self, words: torch.Tensor, pictures: torch.Tensor) -> torch.Tensor:

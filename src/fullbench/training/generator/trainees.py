@@ -12,7 +12,8 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.models.pipelines import PipelineModel
 from fullbench.nouns.model import Model
 from fullbench.nouns.picture import Picture
-from fullbench.training.generator.model import SheetModel, pixels_of
+from fullbench.training.generator.model import SheetModel
+from fullbench.training.generator.planes import pixels_of
 
 if TYPE_CHECKING:
     from fullbench.training.generator.sheet_generator import SheetGenerator

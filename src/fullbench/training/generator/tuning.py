@@ -3,12 +3,13 @@
 `best` (rejection sampling; Dong et al. 2023, arXiv:2304.06767): learn the pictures that won. `weighted` (Lee et al.
 2023, arXiv:2302.12192): learn all of them, those that won more more. `dpo` (Diffusion-DPO, Wallace et al. 2023,
 arXiv:2311.12908): take the noise out of the preferred picture better than the network it began as, and out of the other
-one worse.
+one worse. `ddpo` draws anew in every round and is in `policy`.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ import torch
 from fullbench.errors import InputError
 from fullbench.nouns.digests import digest
 
-Way = Literal["best", "weighted", "dpo"]
+Way = Literal["best", "weighted", "dpo", "ddpo"]
 
 
 class Tunable(Protocol):
@@ -40,6 +41,26 @@ class Tunable(Protocol):
 
     def arithmetic(self) -> Any: ...
 
+    @property
+    def steps(self) -> int:
+        """In how many steps it draws."""
+
+    @property
+    def guidance(self) -> float:
+        """How far a drawing is led away from the empty prompt; 1: not at all."""
+
+    def start(self, seeds: Sequence[int]) -> Any:
+        """What drawings begin as, each by its seed alone."""
+
+    def parts_of(self, network: Any, noisy: Any, conditions: Any, moments: Any) -> tuple[Any, Any]:
+        """The picture and the noise that a network sees in what is on the way between them."""
+
+    def levels(self, moment: float) -> tuple[float, float]:
+        """How much of the picture and of the noise is there at a moment."""
+
+    def pictures(self, latents: Any) -> list[bytes]:
+        """What was drawn, as files."""
+
 
 @dataclass(frozen=True)
 class Manner:
@@ -49,6 +70,9 @@ class Manner:
     plain error of the preferred picture there, so many times, against both errors growing together. `steps` batches
     are learned from, or what `epochs` passes over the pictures make where that is left out. The rate falls to nothing
     along a cosine, and the weights at the end are a running mean (`mean`; 0: the last ones), which draw better.
+
+    In `ddpo` it draws pictures of `round_prompts` prompts in each of `rounds` rounds and learns from them once, with
+    the last weights; a step is not taken further where it has changed how likely a picture is by the share `within`.
     """
 
     way: Way = "best"
@@ -62,11 +86,14 @@ class Manner:
     clip: float = 1.0
     mean: float = 0.98
     seed: int = 0
+    rounds: int = 10
+    round_prompts: int = 32
+    within: float = 1e-3
 
     def __post_init__(self) -> None:
         if self.way not in get_args(Way):
             raise InputError(f"unknown way {self.way!r} to tune; known: {', '.join(get_args(Way))}")
-        for name in ("beta", "lr", "batch", "epochs", "clip"):
+        for name in ("beta", "lr", "batch", "epochs", "clip", "rounds", "round_prompts", "within"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be above 0; found {getattr(self, name)}")
         if not 0 <= self.mean < 1:
@@ -149,6 +176,7 @@ class _Run:
         self.noise = torch.Generator(device).manual_seed(manner.seed)
         self.conditions = generator.conditions(feedback.prompts)
         self.size = min(manner.batch, len(feedback))
+        self.at_once = self.size
         self.steps, self.step = manner.count(len(feedback)), 0
         self.order = torch.empty(0, dtype=torch.long, device=device)
         self.losses: list[float] = []
@@ -156,14 +184,11 @@ class _Run:
 
     def learn(self) -> float:
         """One batch."""
-        manner, device = self.manner, self.generator.device
+        manner = self.manner
         for group in self.optimizer.param_groups:
             falling = 0.5 * (1 + math.cos(math.pi * self.step / self.steps))
             group["lr"] = manner.lr * falling * min(1.0, (self.step + 1) / (manner.warmup + 1))
-        chosen = self._chosen()
-        with self.generator.arithmetic():
-            loss = self._loss(chosen, device)
-        loss.backward()
+        loss = self._backward()
         torch.nn.utils.clip_grad_norm_(self.weights, manner.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -172,7 +197,7 @@ class _Run:
             with torch.no_grad():
                 torch._foreach_lerp_(self.means, [weight.detach() for weight in self.weights], 1 - keep)
         self.step += 1
-        self.losses.append(float(loss.detach()))
+        self.losses.append(loss)
         return self.losses[-1]
 
     def end(self) -> None:
@@ -188,12 +213,47 @@ class _Run:
         chosen, self.order = self.order[: self.size], self.order[self.size :]
         return chosen
 
-    def _loss(self, chosen: Any, device: str) -> Any:
-        generator, feedback, manner, network = self.generator, self.feedback, self.manner, self.generator.trained
-        places = chosen.cpu()
-        words, better = self.conditions[chosen], feedback.better[places].to(device)
-        drawn = torch.randn(better.shape, device=device, generator=self.noise)
+    def _backward(self) -> float:
+        """The loss of a batch, with its gradients; in parts where the device has too little memory for all of it."""
+        generator, device = self.generator, self.generator.device
+        chosen = self._chosen()
+        shape = (len(chosen), *self.feedback.better.shape[1:])
+        drawn = torch.randn(shape, device=device, generator=self.noise)
         moments = generator.moments(torch.rand(len(chosen), device=device, generator=self.noise))
+        while True:
+            try:
+                return sum(
+                    self._part(chosen, drawn, moments, slice(start, start + self.at_once))
+                    for start in range(0, len(chosen), self.at_once)
+                )
+            except torch.cuda.OutOfMemoryError as error:
+                self.optimizer.zero_grad(set_to_none=True)
+                torch.cuda.empty_cache()
+                if self.at_once == 1:
+                    raise InputError(
+                        "the device has too little memory to learn from one picture; use --lora, or draw smaller ones"
+                    ) from error
+                half = self.at_once // 2
+                sys.stderr.write(
+                    f"learning: too little memory for {self.at_once:,} pictures at once; {half:,} now, added up\n"
+                )
+                self.at_once = half
+
+    def _part(self, chosen: Any, drawn: Any, moments: Any, part: slice) -> float:
+        """A part of a batch: what it adds to the batch's loss and gradients."""
+        share = len(chosen[part]) / len(chosen)
+        if self.feedback.weights is not None:
+            weights = self.feedback.weights[chosen.cpu()]
+            share = float(weights[part].sum() / weights.sum().clamp_min(1e-6))
+        with self.generator.arithmetic():
+            loss = self._loss(chosen[part], drawn[part], moments[part]) * share
+        loss.backward()
+        return float(loss.detach())
+
+    def _loss(self, chosen: Any, drawn: Any, moments: Any) -> Any:
+        generator, feedback, manner, network = self.generator, self.feedback, self.manner, self.generator.trained
+        places, device = chosen.cpu(), generator.device
+        words, better = self.conditions[chosen], feedback.better[places].to(device)
         right = generator.errors(network, better, words, drawn, moments)
         if manner.way != "dpo":
             if feedback.weights is None:

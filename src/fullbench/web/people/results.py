@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from fullbench.columns.builder import columns_of
-from fullbench.figures import leaderboard
+from fullbench.figures import leaderboard, references
 from fullbench.nouns.ballot import LETTERS
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
+from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import ADJUDICATION
 from fullbench.stats.joining import VoteRule
@@ -27,12 +28,19 @@ PAGE = 50
 
 
 def contestants(connection: Connection, study: Study, rule: VoteRule = "default") -> list[Table]:
-    """The leaderboards that the votes make: the figures that `fullbench report` shows of a ledger with them."""
-    verdicts = [
-        verdict
-        for _, _, verdict in labels.verdicts(connection, study)
+    """The leaderboards that the votes make: the figures that `fullbench report` shows of a ledger with them.
+
+    References that are checked are no contestants: of them it is what was found right and what was wrong.
+    """
+    heard = [
+        (case, verdict)
+        for _, case, verdict in labels.verdicts(connection, study)
         if verdict.judge != ADJUDICATION or rule == "adjudicated"
     ]
+    verdicts = [verdict for _, verdict in heard]
+    if study.kind_name == "verify":
+        items = {case.item.id: case.item for case, _ in heard}
+        return [references.checked(Record(tuple(verdicts), items, {}))] if heard else []
     tables = leaderboard.tables(columns_of(verdicts), leaderboard.Settings(votes=rule)) if verdicts else []
     return [
         replace(table, name=f"contestants-{place}" if place else "contestants") for place, table in enumerate(tables)

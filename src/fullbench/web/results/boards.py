@@ -93,10 +93,16 @@ def unpacked(value: Mapping[str, Any]) -> Linked:
     )
 
 
-def load(text: str, stamp: str) -> Board:
-    """The board that `dump` wrote."""
+def load(text: str, stamp: str, *, leading: bool = False, tag: str = "") -> Board:
+    """The board that `dump` wrote; see `find`."""
     value = orjson.loads(text)
-    linked = [unpacked(packed_table) for packed_table in value["tables"]]
+    linked = [
+        unpacked(packed_table)
+        for packed_table in value["tables"]
+        if not (leading or tag)
+        or str(packed_table["table"]["name"]).startswith("leaderboard")
+        or (tag and packed_table["table"].get("source", {}).get("tag") == tag)
+    ]
     return Board(value["study"], value["judge"], value["criterion"], value["verdicts"], linked, stamp)
 
 
@@ -157,11 +163,14 @@ def headed(*more: Any) -> Any:
     return grouped.having(func.sum(c.n) > 0)
 
 
-def find(connection: Connection, name: str) -> Board | None:
-    """A board by its name; None where it is not computed (yet)."""
+def find(connection: Connection, name: str, *, leading: bool = False, tag: str = "") -> Board | None:
+    """A board by its name; None where it is not computed (yet).
+
+    With `leading` only its leaderboards, with `tag` also its tables by that tag: the others take most of the time.
+    """
     b = tables.boards.c
     row = connection.execute(select(b.body, b.stamp).where(b.name == name, b.kind == "board")).first()
-    return None if row is None else load(row.body, row.stamp)
+    return None if row is None else load(row.body, row.stamp, leading=leading, tag=tag)
 
 
 def stamps(connection: Connection) -> dict[str, str]:

@@ -26,6 +26,8 @@ from fullbench.web.words import key
 BATCH = 4_000
 MANY = 10_000
 """After so many new verdicts PostgreSQL is told to look at the tables again, for its plans."""
+SAID = 20_000
+"""After so many new verdicts the log says how far it is."""
 LOCK = 0x6675_6C6C
 ANOTHER = key("Another server fills this site's database from another ledger; give each its own --data or --database.")
 log = logging.getLogger("fullbench.web.results")
@@ -79,6 +81,10 @@ def fill(
         with sole(engine) as connection:
             count, full = Batch(connection, only=study, aside=aside).take(ledger, batch)
         added += count
+        if added // SAID > (added - count) // SAID:
+            with reading(engine) as connection:
+                now = progress(connection, ledger)
+            log.info("read in %s verdicts, %d %% of the ledger", f"{added:,}", now.percent)
         if not full or (most is not None and added >= most):
             break
     while going() and not settle(engine):
@@ -88,6 +94,35 @@ def fill(
             connection.execute(text("ANALYZE"))
     with reading(engine) as connection:
         return Filled(added, version(connection))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the ledger has been read in: up to which of its verdicts, and whether all was once read and computed."""
+
+    place: int
+    last: int
+    whole: bool
+
+    @property
+    def percent(self) -> int:
+        """Rounded down, so that 100 is the end."""
+        return 100 if self.place >= self.last else 100 * self.place // self.last
+
+
+def progress(connection: Connection, ledger: Ledger) -> Progress:
+    """How far filling has come."""
+    place = int(get_state(connection, "place") or 0)
+    return Progress(place, ledger.last_place(), get_state(connection, "whole") is not None)
+
+
+def whole(engine: Engine) -> None:
+    """Note that everything was read in and computed once: from now on the site is ready, also while more comes."""
+    with reading(engine) as connection:
+        noted = get_state(connection, "whole") is not None
+    if not noted:
+        with sole(engine) as connection:
+            set_state(connection, "whole", 1)
 
 
 @contextmanager

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, select, true
 
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.call import Call
 from fullbench.nouns.case import Case
+from fullbench.nouns.item import Turn
 from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.studies import rendering
 from fullbench.web.results import tables
 from fullbench.web.results.pseudonyms import pseudonyms, unnamed
 from fullbench.web.results.rows import studies
@@ -21,6 +25,14 @@ MOST = 400
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """One call to a judge's model: the conversation that was sent, where it is known, and what came back."""
+
+    call: Call
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True)
 class Told:
     """One verdict, with marks by contestant and what the catalogue says of it."""
 
@@ -29,6 +41,20 @@ class Told:
     order: int
     swapped: bool
     opposed: bool
+    sent: Mapping[str, tuple[Turn, ...]]
+    """What the judge was sent, by digest, as far as it can be rendered again; see `rendering.sent`."""
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """All that went to the judge and came back, call by call; none for people and for who asks nobody."""
+        verdict = self.verdict
+        if verdict.exchanges:
+            return [Exchange(call, self.sent.get(call.prompt, ())) for call in verdict.exchanges]
+        if not verdict.prompt:
+            return []
+        # A ledger of before calls were kept has one reply, in the verdict itself.
+        whole = Call("", verdict.text, verdict.prompt, usage=verdict.usage, at=verdict.at)
+        return [Exchange(whole, self.sent.get(verdict.prompt, ()))]
 
     @property
     def names(self) -> list[str]:
@@ -147,7 +173,14 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
     orders = {verdict.case: tuple(answer_name(name, sample) for name, sample in verdict.shown) for verdict in heard}
     shown = [(case_key, orders[case_key]) for case_key in keys if case_key in orders]
     places = {case_key: place for place, (case_key, _) in enumerate(shown)}
-    rulings = [_told(verdict, places[verdict.case], flags[_voice(verdict)]) for verdict in heard]
+    cases = {case.key: case for case in ledger.cases(keys)}
+    settings = {
+        verdict.judge: ledger.settings_behind("judge", verdict.judge) or {} for verdict in heard if verdict.prompt
+    }
+    rulings = [
+        _told(verdict, places[verdict.case], flags[_voice(verdict)], _sent(verdict, cases, settings))
+        for verdict in heard
+    ]
     grouped: dict[str, list[Told]] = {}
     people: dict[str, list[Told]] = {}
     for ruling in sorted(
@@ -165,7 +198,7 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
         orders.get(key, first.contestants),
         first.ballot,
         first.criterion,
-        ledger.case(key),
+        cases.get(key),
         shown,
         grouped,
         people,
@@ -187,7 +220,15 @@ def _voice(verdict: Verdict) -> tuple[str, str, int, str]:
     return verdict.case, verdict.judge, verdict.trial, verdict.rater
 
 
-def _told(verdict: Verdict, order: int, row: object) -> Told:
+def _sent(
+    verdict: Verdict, cases: Mapping[str, Case], settings: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, tuple[Turn, ...]]:
+    if verdict.case not in cases or not verdict.prompt:
+        return {}
+    return rendering.sent(settings[verdict.judge], cases[verdict.case], verdict)
+
+
+def _told(verdict: Verdict, order: int, row: object, sent: Mapping[str, tuple[Turn, ...]]) -> Told:
     shown = [answer_name(name, sample) for name, sample in verdict.shown]
     marks = dict(zip(shown, verdict.marks or (), strict=False))
-    return Told(verdict, marks, order, bool(getattr(row, "swapped")), bool(getattr(row, "opposed")))  # noqa: B009
+    return Told(verdict, marks, order, bool(getattr(row, "swapped")), bool(getattr(row, "opposed")), sent)  # noqa: B009

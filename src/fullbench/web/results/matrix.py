@@ -11,7 +11,9 @@ from fullbench.reports.cells import decimals, show
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rulings import is_panel, is_person
+from fullbench.web.words import key
 
+UNIT_WON = key("share won")
 SHADES = 6
 """Ranks are shaded in so many steps, from first to last."""
 
@@ -21,6 +23,9 @@ class Placed:
     """One contestant on one judge's board: rank set, figure, its interval and n, the verdicts behind it."""
 
     rank: str
+    """Empty where a task's own figures have no rank sets."""
+    place: float | None
+    """Where it stands: the middle of its rank set, or its place by the figure; None where the board ranks nobody."""
     figure: str
     interval: str
     n: int
@@ -62,21 +67,79 @@ def matrices(boards: Iterable[Board]) -> list[Matrix]:
             if linked.table.name.split(",")[0] == "leaderboard" and linked.table.rows:
                 family = str(linked.table.source.get("family", ""))
                 groups.setdefault((board.criterion, family), []).append((board, linked))
-    unordered = [_matrix(place, key, some) for place, (key, some) in enumerate(groups.items())]
+    unordered = [_matrix(place, group, some) for place, (group, some) in enumerate(groups.items())]
     return sorted(unordered, key=lambda matrix: -len(matrix.columns))
 
 
-def _matrix(place: int, key: tuple[str, str], some: Sequence[tuple[Board, Linked]]) -> Matrix:
-    criterion, family = key
+@dataclass(frozen=True)
+class Task:
+    """Items that have one value of a tag."""
+
+    tag: str
+    value: str
+
+    @classmethod
+    def of(cls, text: str) -> Task | None:
+        """As addresses name it; None for anything else.
+
+        >>> Task.of("task:counting: hard"), Task.of("all")
+        (Task(tag='task', value='counting: hard'), None)
+        """
+        tag, found, value = text.partition(":")
+        return cls(tag, value) if found and tag and value else None
+
+    def __str__(self) -> str:
+        return f"{self.tag}:{self.value}"
+
+
+def task_matrices(boards: Iterable[Board], task: Task) -> list[Matrix]:
+    """The same from the items of one task alone: the figures of the boards' tables by tag, which have no rank sets."""
+    groups: dict[tuple[str, str], list[tuple[Board, Linked]]] = {}
+    for board in boards:
+        for family, linked in _by_tag(board, task.tag).items():
+            groups.setdefault((board.criterion, family), []).append((board, linked))
+    unordered = [_matrix(place, group, some, task) for place, (group, some) in enumerate(groups.items())]
+    return sorted((matrix for matrix in unordered if matrix.rows), key=lambda matrix: -len(matrix.columns))
+
+
+def _by_tag(board: Board, tag: str) -> dict[str, Linked]:
+    """A board's table by a tag for each family of ballots: of scores the mean, of all others the share won."""
+    families = {
+        str(linked.table.source.get("family", "")) for linked in board.tables if linked.table.name.startswith("leader")
+    }
+    chosen: dict[str, Linked] = {}
+    for linked in board.tables:
+        if linked.table.source.get("tag") != tag:
+            continue
+        named = linked.table.name.rpartition(", ")[2]
+        family = named if named in families else next(iter(families), "")
+        if family not in chosen or ("ballot" in linked.table.source and family == "score"):
+            chosen[family] = linked
+    return chosen
+
+
+def _task_figure(table: Table, task: Task) -> int | None:
+    heads = [str(head) for head in table.columns]
+    return next((heads.index(head) for head in (f"{task.tag}: {task.value}", task.value) if head in heads), None)
+
+
+def _matrix(
+    place: int, group: tuple[str, str], some: Sequence[tuple[Board, Linked]], task: Task | None = None
+) -> Matrix:
+    criterion, family = group
     ordered = sorted(some, key=lambda pair: (not is_person(pair[0].judge), not is_panel(pair[0].judge), pair[0].judge))
     columns: list[Bench] = []
     cells: list[Mapping[str, Placed]] = []
     for board, linked in ordered:
-        figure = main_figure(linked.table)
+        figure = main_figure(linked.table) if task is None else _task_figure(linked.table, task)
+        if task is not None and figure is None:
+            continue
         unit = "" if figure is None else str(linked.table.typed[figure])
+        if task is not None:
+            unit = str(linked.table.source.get("ballot", "")) or UNIT_WON
         columns.append(Bench(board.judge, board.name, unit, is_person(board.judge), is_panel(board.judge)))
-        cells.append(_placed(linked, figure))
-    by_people = columns[0].people
+        cells.append(_placed(linked, figure, ranked=task is None))
+    by_people = bool(columns) and columns[0].people
     deciding = cells[:1] if by_people else cells
     names = list(dict.fromkeys(name for column in cells for name in column))
     worst = float(len(names) + 1)
@@ -91,8 +154,8 @@ def _matrix(place: int, key: tuple[str, str], some: Sequence[tuple[Board, Linked
 
 def _place(column: Mapping[str, Placed], name: str, worst: float) -> float:
     """The middle of a rank set; who was not ranked stands behind all others."""
-    middle = middle_rank(column[name].rank) if name in column else None
-    return worst if middle is None else middle
+    found = column[name].place if name in column else None
+    return worst if found is None else found
 
 
 def middle_rank(shown: str) -> float | None:
@@ -111,18 +174,24 @@ def main_figure(table: Table) -> int | None:
     return max(places, key=lambda place: sum(row[place] is not None for row in table.rows), default=None)
 
 
-def _placed(linked: Linked, figure: int | None) -> dict[str, Placed]:
+def _placed(linked: Linked, figure: int | None, *, ranked: bool = True) -> dict[str, Placed]:
     table, by_contestant = linked.table, {}
+    who = 1 if ranked else 0
+    cells = () if figure is None else table.cells(figure)
+    values = sorted((cell.value for cell in cells if isinstance(cell, EstimateLike)), reverse=True)
     digits = 2 if figure is None else decimals(table.cells(figure))
     count = max(1, len(table.rows) - 1)
     for number, row in enumerate(table.rows):
         cell = None if figure is None else row[figure]
         shown, _, interval = ("" if cell is None else show(cell, digits)).partition(" ")
         estimated = cell if isinstance(cell, EstimateLike) else None
-        rank = show(row[0])
-        middle = middle_rank(rank)
-        by_contestant[str(row[1])] = Placed(
+        if not ranked and estimated is None:
+            continue
+        rank = show(row[0]) if ranked else ""
+        middle = middle_rank(rank) if estimated is None or ranked else 1.0 + values.index(estimated.value)
+        by_contestant[str(row[who])] = Placed(
             rank=rank,
+            place=middle,
             figure=shown,
             interval=interval,
             n=0 if estimated is None else estimated.n,

@@ -14,7 +14,10 @@ from fullbench.web.words import Language
 class Places(Protocol):
     """Where things are found; templates know nothing else of addresses. An empty `study` is the first one."""
 
-    def home(self, study: str = "") -> str: ...
+    def home(self, study: str = "", task: str = "") -> str:
+        """The first page of a study, of all its items or of those of one task (see `matrix.Task`)."""
+        ...
+
     def board(self, name: str) -> str: ...
     def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str: ...
     def judges(self, study: str = "") -> str: ...
@@ -43,8 +46,9 @@ def _asked(study: str) -> str:
 class Served:
     """The addresses of the running app."""
 
-    def home(self, study: str = "") -> str:
-        return f"/{_asked(study)}"
+    def home(self, study: str = "", task: str = "") -> str:
+        asked = urlencode({name: value for name, value in (("study", study), ("task", task)) if value})
+        return f"/?{asked}" if asked else "/"
 
     def board(self, name: str) -> str:
         return f"/boards/{name}"

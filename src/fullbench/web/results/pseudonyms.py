@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Engine, insert, select
 
 from fullbench.nouns.verdict import Verdict
 from fullbench.web.accounts.tables import users
 from fullbench.web.accounts.users import folded
+from fullbench.web.database import engine_for, reading, writing
 from fullbench.web.results import tables
 
 Pseudonyms = Mapping[str, str]
@@ -21,6 +22,28 @@ Pseudonyms = Mapping[str, str]
 
 def pseudonyms(connection: Connection) -> Pseudonyms:
     return {row.name_key: row.rater for row in connection.execute(select(users.c.name_key, users.c.rater))}
+
+
+def accounts_in(database: str) -> Pseudonyms:
+    """The pseudonyms of a site, by its database."""
+    engine = engine_for(database)
+    try:
+        with reading(engine) as connection:
+            return pseudonyms(connection)
+    finally:
+        engine.dispose()
+
+
+def lend(engine: Engine, known: Pseudonyms) -> None:
+    """Note a site's pseudonyms in the database of a copy; nobody can sign in by such a row."""
+    rows = [
+        {"id": rater, "name": rater, "name_key": name, "role": "viewer", "password": "", "disabled": True, "at": 0.0,
+         "rater": rater}
+        for name, rater in known.items()
+    ]  # fmt: skip
+    if rows:
+        with writing(engine) as connection:
+            connection.execute(insert(users), rows)
 
 
 def unnamed(verdict: Verdict, known: Pseudonyms) -> Verdict:

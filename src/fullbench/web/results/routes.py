@@ -8,9 +8,9 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from fullbench.ledger.store import Ledger
-from fullbench.web.guard import Database, Reader, ledger_of
+from fullbench.web.guard import Database, Reader, ledger_of, settings_of
 from fullbench.web.pages import environment, language_of, render
-from fullbench.web.results import blindness
+from fullbench.web.results import blindness, catalogue
 from fullbench.web.results.catalogue import ANOTHER
 from fullbench.web.results.filters import LONGEST, Filter
 from fullbench.web.results.places import Served
@@ -37,7 +37,7 @@ Cursor = Annotated[int | None, Query(ge=0, le=2**62)]
 def views_of(request: Request) -> Views:
     """The views of the app that serves this request."""
     if not hasattr(request.app.state, "views"):
-        request.app.state.views = Views(environment(), Served())
+        request.app.state.views = Views(environment(), Served(), svg=request.app.state.drawer.svg)
     views: Views = request.app.state.views
     return views
 
@@ -58,15 +58,26 @@ def page(request: Request, template: str, values: dict[str, Any] | None) -> HTML
 
 
 @router.get("/")
-def home(request: Request, _user: Reader, connection: Database, study: Study = "") -> HTMLResponse:
-    """All leaderboards of a study."""
-    values = views_of(request).home(connection, language_of(request), study)
+def home(request: Request, _user: Reader, connection: Database, study: Study = "", task: Study = "") -> HTMLResponse:
+    """A study's story and all its leaderboards."""
+    values = views_of(request).home(connection, language_of(request), study, task)
     ledger = ledger_of(request)
     there = {
         "ledger_there": ledger is not None,
-        "filling": ledger is not None and bool(ledger.since(int(get_state(connection, "place") or 0), 1)),
+        "filling": None if ledger is None else catalogue.progress(connection, ledger),
     }
     return page(request, "public/home.html", None if values is None else {**values, **there})
+
+
+@router.get("/preview.png")
+def preview(request: Request, _user: Reader, connection: Database, study: Study = "") -> Response:
+    """The picture that other sites show beside a link to this one."""
+    drawn = views_of(request).preview(connection, language_of(request), settings_of(request).title, study)
+    if drawn is None:
+        raise HTTPException(404, key("There is no such page, or not yet."))
+    # Other sites show it in their own pages, which the usual headers forbid.
+    headers = {"Cache-Control": "max-age=300", "Cross-Origin-Resource-Policy": "cross-origin"}
+    return Response(drawn, media_type="image/png", headers=headers)
 
 
 @router.get("/boards/{name}")

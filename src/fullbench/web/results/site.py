@@ -22,6 +22,7 @@ from sqlalchemy import Connection, Select, func, select
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.digests import digest
 from fullbench.nouns.item import SENSITIVE
 from fullbench.nouns.picture import Picture
 from fullbench.reports.page import shrunk
@@ -29,10 +30,11 @@ from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.ledgers import study_of
 from fullbench.web.pages import environment, static_file
 from fullbench.web.people import visibility
-from fullbench.web.results import blindness, boards, cards, listing, tables, updater
+from fullbench.web.results import blindness, boards, cards, listing, pseudonyms, tables, updater
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import judge_name
+from fullbench.web.results.pseudonyms import Pseudonyms
 from fullbench.web.results.rows import judges
 from fullbench.web.results.rulings import is_person
 from fullbench.web.results.site_data import write_data
@@ -40,9 +42,10 @@ from fullbench.web.results.views import Views
 from fullbench.web.words import Language, translate
 
 MARKER = "fullbench-site.json"
-STATIC = ("app.css", "public.css", "sorting.js", "public.js", "site.js", "icon.svg")
+STATIC = ("colours.css", "app.css", "public.css", "scheme.js", "sorting.js", "public.js", "site.js", "icon.svg")
 WHOLE = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 LARGE = 1920
+THUMB = 240
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,12 @@ class Wish:
     """Whether charts are drawn, as far as they can be here."""
     study: str = ""
     """The study that is shown; may be left out where there is only one."""
+    url: str = ""
+    """The address at which the copy will lie, for previews and citations; without the last slash."""
     judged: frozenset[str] = frozenset()
     """What people judge in open studies (items, or cases whose rulings are judged): its cases are withheld."""
+    accounts: Pseudonyms = field(default_factory=dict)
+    """The pseudonyms of a site's accounts: a rater who goes by an account's name is shown by it."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +95,8 @@ class Files:
     def __init__(self, prefix: str, ledger: Ledger, cases: frozenset[str], wanted: Wanted) -> None:
         self.prefix, self._ledger, self._cases, self._wanted = prefix, ledger, cases, wanted
 
-    def home(self, _study: str = "") -> str:
-        return f"{self.prefix}index.html"
+    def home(self, _study: str = "", task: str = "") -> str:
+        return f"{self.prefix}{task_page(task)}"
 
     def about(self) -> str:
         return f"{self.prefix}about.html"
@@ -138,6 +145,7 @@ def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
         engine = engine_for(f"sqlite:///{Path(name) / 'catalogue.sqlite'}")
         try:
             upgrade(engine)
+            pseudonyms.lend(engine, wish.accounts)
             updater.update(engine, ledger, study=study)
             visibility.mark(engine, wish.judged)
             with reading(engine) as connection:
@@ -185,8 +193,8 @@ class _Site:
                 self._page(f"cases/{key}.html", "public/case.html", values)
         self._verdicts()
         self._about()
-        for name, (digest, size, veiled) in self.pictures.found.items():
-            self._picture(name, self.ledger.picture(digest), size, veiled)
+        for name, (picture, size, veiled) in self.pictures.found.items():
+            self._picture(name, self.ledger.picture(picture), size, veiled)
         files = [path for path in self.folder.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
         return Written(out, len(files), size, len(self.cases), self.all_cases, self.copied, self.total, self.withheld)
@@ -206,6 +214,10 @@ class _Site:
             language=self.wish.language,
             site=self.wish.title,
             static=lambda file: f"{prefix}static/{file}",
+            address=f"{self.wish.url}/{name}" if self.wish.url else "",
+            preview=f"{self.wish.url}/preview.png" if self.wish.url else f"{prefix}preview.png",
+            release=version("fullbench"),
+            ledger_id=self.ledger.identity,
         )  # fmt: skip
         self._file(name, text)
 
@@ -222,7 +234,15 @@ class _Site:
 
     def _boards(self) -> None:
         home = self.top.home(self.connection, self.wish.language) or {}
-        self._page("index.html", "public/home.html", {**home, "ledger_there": True, "filling": False})
+        there = {"ledger_there": True, "filling": None}
+        drawn = self.top.preview(self.connection, self.wish.language, self.wish.title)
+        if drawn is not None:
+            self._file("preview.png", drawn)
+        self._page(task_page(""), "public/home.html", {**home, **there})
+        for task in (str(one) for some in home["story"].tasks.values() for one, _ in some):
+            values = self.top.home(self.connection, self.wish.language, task=task)
+            if values is not None:
+                self._page(task_page(task), "public/home.html", {**values, **there})
         for heading in boards.headings(self.connection):
             values = self.below.board(self.connection, heading.name, self.wish.language)
             if values is not None:
@@ -245,9 +265,15 @@ class _Site:
 
     def _verdicts(self) -> None:
         chunks = write_data(
-            self.connection, self.ledger, self._file, self.copied, frozenset(self.cases), withheld=self.kept_back
+            self.connection,
+            self.ledger,
+            self._file,
+            self.copied,
+            frozenset(self.cases),
+            withheld=self.kept_back,
+            thumb=lambda digest, tags: self.top.places.picture(digest, tags, THUMB),
         )
-        values = self.top.verdicts(self.connection, Filter(), withheld=self.kept_back)
+        values = self.top.verdicts(self.connection, Filter(), withheld=self.kept_back, ledger=self.ledger)
         more = {"chunks": chunks, "copied": self.copied, "total": self.total, "withheld": self.withheld}
         self._page("verdicts.html", "public/site_verdicts.html", {**values, **more})
 
@@ -268,6 +294,15 @@ class _Site:
         data = picture.data() if size is None else shrunk(picture, size=size, veiled=veiled)
         if data is not None:
             self._file(f"pictures/{name}", data)
+
+
+def task_page(task: str) -> str:
+    """The file of the first page, or of its page for one task.
+
+    >>> task_page(""), task_page("task:counting") != task_page("task:colours")
+    ('index.html', True)
+    """
+    return f"index-{digest([task])[:12]}.html" if task else "index.html"
 
 
 def _chosen(connection: Connection, most: int, kept_back: Select[Any] | None) -> list[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Select, select
 
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.case import Case
 from fullbench.web.results import tables
 from fullbench.web.results.rows import chunks
 from fullbench.web.results.rulings import Flags
@@ -37,9 +39,11 @@ def write_data(
     pages: frozenset[str],
     *,
     withheld: Select[Any] | None = None,
+    thumb: Callable[[str, Mapping[str, str]], str],
 ) -> int:
     """Write the newest `most` verdicts, the names they speak of, and what can be searched; say how many chunks.
 
+    `thumb` gives the address of a small picture by digest and tags; items of cases that have a page have one.
     Nothing is written of the items `withheld`: neither verdicts on them nor what was asked.
     """
     n, v, c = tables.names.c, tables.verdicts.c, tables.cases.c
@@ -67,8 +71,14 @@ def write_data(
             rows.append(_row(row, len(cases) - 1, names, places[row.item_id]))
         write(f"data/verdicts-{count}.js", f'fullbench.chunk("verdicts-{count}", {script(rows)});\n')
         count += 1
-    texts = _texts(ledger, write, keys, {name: names[id_] for id_, name in _contestants(connection)}, items)
-    known = [[name, title, tags] for name, title, tags in items.values()]
+    thumbs: dict[int, str] = {}
+
+    def look(case: Case, place: int) -> None:
+        if case.key in pages and place not in thumbs and (first := first_picture(case)) is not None:
+            thumbs[place] = thumb(*first)
+
+    texts = _texts(ledger, write, keys, {name: names[id_] for id_, name in _contestants(connection)}, items, look=look)
+    known = [[name, title, tags, thumbs.get(place, "")] for place, (name, title, tags) in enumerate(items.values())]
     head = {"names": listed, "kinds": kinds, "items": known, "cases": cases, "texts": texts}
     write("data/names.js", f"window.fullbench = {script(head)};\n")
     return count
@@ -104,15 +114,29 @@ def _row(row: Any, case: int, names: dict[int, int], item: int) -> list[Any]:
     ]  # fmt: skip
 
 
+def first_picture(case: Case) -> tuple[str, Mapping[str, str]] | None:
+    """The picture that stands for a case in a list, by its digest, and the tags that say whether it is veiled."""
+    pictures = ((picture.digest, case.item.tags) for picture in case.item.pictures)
+    answers = ((picture.digest, response.tags) for response in case.responses for picture in response.pictures)
+    return next(chain(pictures, answers), None)
+
+
 def _texts(
-    ledger: Ledger, write: Write, keys: list[str], names: dict[str, int], items: dict[int, tuple[str, str, Any]]
+    ledger: Ledger,
+    write: Write,
+    keys: list[str],
+    names: dict[str, int],
+    items: dict[int, tuple[str, str, Any]],
+    *,
+    look: Callable[[Case, int], None],
 ) -> list[str]:
-    """What was asked and answered, by item; the names of the files."""
+    """What was asked and answered, by item; the names of the files. `look` sees every case and its item's place."""
     places = {name: place for place, (name, _, _) in enumerate(items.values())}
     by_place: dict[int, tuple[str, dict[int, str]]] = {}
     for some in chunks(dict.fromkeys(keys)):
         for case in ledger.cases(some):
             place = places[case.item.id]
+            look(case, place)
             asked = "\n".join([*(turn.text[:TEXT] for turn in case.item.turns), (case.item.reference or "")[:TEXT]])
             _, answers = by_place.setdefault(place, (asked, {}))
             answers.update({names[response.contestant]: response.text[:TEXT] for response in case.responses})

@@ -14,7 +14,7 @@ from fullbench.errors import UserError
 from fullbench.ledger.store import Ledger
 from fullbench.web import events
 from fullbench.web.database import writing
-from fullbench.web.results import cards, catalogue, panels, refreshing
+from fullbench.web.results import cards, catalogue, gallery, panels, refreshing
 
 log = logging.getLogger("fullbench.web.results")
 PAUSE = 2.0
@@ -31,10 +31,14 @@ def update(
     if panels.derive(engine, ledger, going=going):
         while going() and not catalogue.settle(engine):
             pass
+    if going():
+        gallery.count_marks(engine)
     if going() and refreshing.refresh(engine, ledger, going=going):
         _announce(engine)
     if going() and cards.refresh(engine, ledger, going=going):
         _announce(engine)
+    if going():
+        catalogue.whole(engine)
     return filled.verdicts
 
 

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain
 from typing import Any
 
 from jinja2 import Environment
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, Select
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import LETTERS
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, show
-from fullbench.web.results import boards, cards, hearing, judges_board, listing, panels, tables
+from fullbench.web.results import boards, cards, gallery, hearing, judges_board, listing, panels, social, story
 from fullbench.web.results.boards import Board, Heading, Linked
 from fullbench.web.results.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.results.localised import localised
-from fullbench.web.results.matrix import Matrix, main_figure, matrices
+from fullbench.web.results.matrix import Matrix, Task, main_figure, matrices, task_matrices
 from fullbench.web.results.places import Places, judge_name
 from fullbench.web.results.recent import Recent
 from fullbench.web.results.rows import judges, judges_in, studies, version
 from fullbench.web.results.rulings import is_panel, is_person
 from fullbench.web.results.showing import sheet, sheets
+from fullbench.web.results.site_data import first_picture
 from fullbench.web.words import Language, key, translate
 
 TOP = 5
@@ -39,15 +39,6 @@ TITLES = (
 
 
 @dataclass(frozen=True)
-class Totals:
-    """How much there is."""
-
-    verdicts: int
-    judges: int
-    contestants: int
-
-
-@dataclass(frozen=True)
 class Group:
     """A board on the first page, with the best of it."""
 
@@ -57,23 +48,38 @@ class Group:
     verdicts: int
     link: Filter
     top: Sequence[tuple[str, str, str]]
+    unit: str = ""
+    """What the figures of `top` are."""
+    more: int = 0
+    """How many contestants the board has beside those of `top`."""
 
 
 class Views:
     """Makes the values of every page; remembers what is expensive, under what it depends on."""
 
-    def __init__(self, environment: Environment, places: Places, *, drawing: bool | None = None) -> None:
-        """`drawing` says whether charts are shown; where left out, they are if they can be drawn here."""
-        self.environment, self.places = environment, places
+    def __init__(
+        self,
+        environment: Environment,
+        places: Places,
+        *,
+        drawing: bool | None = None,
+        svg: Callable[[charts.Chart], str] = charts.svg,
+    ) -> None:
+        """`drawing` says whether charts are shown; where left out, they are if `svg` can draw them here."""
+        self.environment, self.places, self.svg = environment, places, svg
         self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
         self._boards: Recent[Board | None] = Recent(64)
+        self._offers: Recent[list[list[gallery.Facet]]] = Recent(1024)
+        self._leads: Recent[Board | None] = Recent(512)
         self._tops: Recent[Sequence[tuple[str, str, str]]] = Recent(512)
         self._bodies: Recent[str] = Recent(64)
         self._counts: Recent[listing.Count] = Recent(4096)
         self._choices: Recent[dict[str, list[str]]] = Recent(2)
         self._charts: Recent[str | None] = Recent(512)
         self._cards: Recent[Any] = Recent(64)
-        self._made: Recent[Sequence[Matrix]] = Recent(16)
+        self._made: Recent[Sequence[Matrix]] = Recent(64)
+        self._previews: Recent[bytes] = Recent(16)
+        self._stories: Recent[story.Story] = Recent(16)
 
     def common(self, connection: Connection, tab: str, study: str = "") -> dict[str, Any]:
         """What all pages are given; `study` is the one shown, empty for the first."""
@@ -83,43 +89,99 @@ class Views:
         return {"places": self.places, "tab": tab, "nothing": Filter(study=links.get(shown, "")), "studies": links,
                 "shown_study": shown, "in_study": links.get(shown, "")}  # fmt: skip
 
-    def home(self, connection: Connection, language: Language, study: str = "") -> dict[str, Any] | None:
-        """The first page of a study."""
+    def home(
+        self, connection: Connection, language: Language, study: str = "", task: str = ""
+    ) -> dict[str, Any] | None:
+        """The first page of a study, with the figures of all its items or of one task's alone."""
         there = studies(connection)
         if study and study not in there:
             return None
-        headings = boards.headings(connection, study or next(iter(there), ""))
+        shown = study or next(iter(there), "")
+        headings = boards.headings(connection, shown)
         stamps = boards.stamps(connection)
+        computed = tuple((heading.name, stamps[heading.name]) for heading in headings if heading.name in stamps)
+        told = self._stories.get((shown, computed, version(connection)), partial(story.story, connection, shown))
+        chosen = Task.of(task)
+        if task and (chosen is None or chosen not in {one for some in told.tasks.values() for one, _ in some}):
+            return None
+        overall = self._matrices(connection, computed, language)
+        shown_matrices = overall if chosen is None else self._matrices(connection, computed, language, chosen)
         return {
             **self.common(connection, "boards", study),
-            "totals": totals(connection, study or next(iter(there), "")),
+            "verdicts": listing.count(connection, Filter(study=shown)).n,
+            "story": told,
+            "outcome": [translate(language, one.words, **one.values) for one in story.outcome(overall)],
             "groups": [self._group(connection, heading, stamps.get(heading.name), language) for heading in headings],
-            "matrices": self._matrices(connection, headings, stamps, language),
+            "matrices": shown_matrices,
+            "body": self._bodies.get(
+                (shown, computed, language, chosen), partial(self._tabled, shown_matrices, language, chosen)
+            ),
+            "task": chosen,
         }
 
+    def _tabled(self, shown: Sequence[Matrix], language: Language, task: Task | None = None) -> str:
+        template = self.environment.get_template("public/matrices.html")
+        return template.render(matrices=shown, places=self.places, t=partial(translate, language), task=task)
+
+    def preview(self, connection: Connection, language: Language, title: str, study: str = "") -> bytes | None:
+        """The picture that other sites show beside a link to a study's page."""
+        values = self.home(connection, language, study)
+        if values is None:
+            return None
+        told, shown = values["story"], values["shown_study"]
+        counts = " · ".join((
+            translate(language, "{count} verdicts", count=f"{values['verdicts']:,}"),
+            translate(language, "{judges} judges", judges=told.judges),
+            translate(language, "{items} items, answers of {contestants} contestants", items=f"{told.items:,}",
+                      contestants=told.contestants),
+        ))  # fmt: skip
+        name = title if shown in {"", "default"} else f"{title}: {shown}"
+        wanted = social.preview(name, values["outcome"], counts, values["matrices"])
+        return self._previews.get((wanted.title, wanted.sentence, wanted.counts, tuple(wanted.rows)),
+                                  partial(social.draw, wanted))  # fmt: skip
+
     def _matrices(
-        self, connection: Connection, headings: Sequence[Heading], stamps: Mapping[str, str], language: Language
+        self,
+        connection: Connection,
+        computed: Sequence[tuple[str, str]],
+        language: Language,
+        task: Task | None = None,
     ) -> Sequence[Matrix]:
-        there = [(heading.name, stamps[heading.name]) for heading in headings if heading.name in stamps]
+        """Contestants by judges from boards, which are known by name and stamp."""
 
         def make() -> Sequence[Matrix]:
-            known = (self._board(connection, name, stamp) for name, stamp in there)
-            return matrices(
+            known = (
+                self._lead(connection, name, stamp) if task is None else boards.find(connection, name, tag=task.tag)
+                for name, stamp in computed
+            )
+            spoken = (
                 replace(board, tables=[localised(linked, language) for linked in board.tables])
                 for board in known
                 if board
             )
+            return matrices(spoken) if task is None else task_matrices(spoken, task)
 
-        return self._made.get((tuple(there), language), make)
+        return self._made.get((computed, language, task), make)
 
     def _group(self, connection: Connection, heading: Heading, stamp: str | None, language: Language) -> Group:
-        board = self._board(connection, heading.name, stamp)
+        board = self._lead(connection, heading.name, stamp)
         link = Filter(study=_link(connection, heading.study), judge=heading.judge, criterion=heading.criterion)
         top = self._tops.get((heading.name, stamp, language), partial(_best, board, language)) if board else ()
-        return Group(heading.name, heading.judge, heading.criterion, heading.verdicts, link, top)
+        unit, more = "", 0
+        if board and board.tables:
+            first = localised(board.tables[0], language).table
+            figure = main_figure(first)
+            unit = "" if figure is None else str(first.columns[figure])
+            more = max(0, len(first.rows) - TOP)
+        return Group(heading.name, heading.judge, heading.criterion, heading.verdicts, link, top, unit, more)
 
     def _board(self, connection: Connection, name: str, stamp: str | None) -> Board | None:
         return None if stamp is None else self._boards.get((name, stamp), partial(boards.find, connection, name))
+
+    def _lead(self, connection: Connection, name: str, stamp: str | None) -> Board | None:
+        """A board with its leaderboards alone."""
+        make = partial(boards.find, connection, name, leading=True)
+        return None if stamp is None else self._leads.get((name, stamp), make)
 
     def board(self, connection: Connection, name: str, language: Language) -> dict[str, Any] | None:
         """A leaderboard with all its tables."""
@@ -152,7 +214,7 @@ class Views:
                 return None
             shown = localised(drawable[number], language)
             drawn = charts.chart(shown.table, shown.charts[chart])
-            return None if drawn is None else charts.svg(drawn)
+            return None if drawn is None else self.svg(drawn)
 
         return self._charts.get((name, stamp, place, language), draw)
 
@@ -186,6 +248,10 @@ class Views:
         count = self.count(connection, wanted) if withheld is None else listing.count(connection, wanted, withheld)
         choices = self._choices.get(version(connection), partial(listing.choices, connection))
         page = listing.page(connection, wanted, before=before, after=after, withheld=withheld)
+        first = wanted == Filter(study=wanted.study) and before is None and after is None
+        open_cases = gallery.disagreements(connection, wanted.study, withheld) if first else []
+        # Counts of what is withheld, and of a search, would have to be taken anew for each.
+        countable = withheld is None and not wanted.q
         return {
             **self.common(connection, "verdicts", wanted.study),
             "wanted": wanted,
@@ -194,8 +260,14 @@ class Views:
             "shown_words": SHOWN_WORDS,
             "count": count,
             "page": page,
-            "thumbs": {} if ledger is None else _thumbs(ledger, page),
+            "gallery": open_cases,
+            "facets": self._facets(connection, wanted) if countable else [],
+            "thumbs": {} if ledger is None else _thumbs(ledger, [*page.lines, *open_cases]),
         }
+
+    def _facets(self, connection: Connection, wanted: Filter) -> list[list[gallery.Facet]]:
+        make = partial(gallery.facets, connection, wanted, partial(self.count, connection))
+        return self._offers.get((version(connection), wanted), make)
 
     def case(self, connection: Connection, ledger: Ledger, case_key: str, study: str = "") -> dict[str, Any] | None:
         """One case."""
@@ -290,14 +362,11 @@ class Views:
         return sections
 
 
-def _thumbs(ledger: Ledger, page: listing.Page) -> dict[str, tuple[str, Mapping[str, str]]]:
-    """The first picture of each case of a page, and the tags that say whether it is veiled."""
+def _thumbs(ledger: Ledger, lines: Sequence[listing.Line]) -> dict[str, tuple[str, Mapping[str, str]]]:
+    """The first picture of each case in a list, and the tags that say whether it is veiled."""
     thumbs: dict[str, tuple[str, Mapping[str, str]]] = {}
-    for case in ledger.cases(list({line.case for line in page.lines})):
-        answers = ((picture.digest, response.tags) for response in case.responses for picture in response.pictures)
-        pictures = ((picture.digest, case.item.tags) for picture in case.item.pictures)
-        first = next(chain(pictures, answers), None)
-        if first is not None:
+    for case in ledger.cases(list({line.case for line in lines})):
+        if (first := first_picture(case)) is not None:
             thumbs[case.key] = first
     return thumbs
 
@@ -311,21 +380,6 @@ def _closed(connection: Connection, judge: str) -> float | None:
 def _link(connection: Connection, study: str) -> str:
     """How filters and addresses name a study: not at all where it is the first."""
     return "" if study == next(iter(studies(connection)), "") else study
-
-
-def totals(connection: Connection, study: str) -> Totals:
-    """How much there is of a study in the catalogue."""
-    c, number = tables.counts.c, studies(connection).get(study, 0)
-    conditions = (c.study_id == number, c.n > 0)
-    counted = [
-        int(
-            connection.execute(
-                select(func.count(column.distinct())).where(*conditions, c.contestant_id != 0)
-            ).scalar_one()
-        )
-        for column in (c.judge_id, c.contestant_id)
-    ]
-    return Totals(listing.count(connection, Filter(study=study)).n, *counted)
 
 
 def _best(board: Board, language: Language) -> list[tuple[str, str, str]]:

@@ -1,6 +1,7 @@
 "use strict";
-// `sortable` comes from sorting.js, which pages load first.
-document.querySelectorAll("table.figures").forEach(sortable);
+// `sortable` comes from sorting.js, which pages load first. Tables are made ready one after the other when there is time:
+// a page with many must not stand still.
+const idle = (work) => (window.requestIdleCallback ? requestIdleCallback(work, { timeout: 1000 }) : setTimeout(work, 0));
 
 // Long tables can be searched, cut to rows with enough behind them, to chosen columns and to rows that are compared.
 const MANY = 10;
@@ -57,7 +58,7 @@ const enrich = (table) => {
   frame.classList.add("tall");
   frame.before(bar);
 };
-document.querySelectorAll("table.figures").forEach(enrich);
+document.querySelectorAll("table.figures").forEach((table) => idle(() => { sortable(table); idle(() => enrich(table)); }));
 
 // Pictures: a click opens all pictures of the case side by side, beginning with this one; + and - zoom, 0 fits.
 const zooms = [...document.querySelectorAll("a.zoom")];
@@ -139,6 +140,15 @@ const point = (event) => {
   tip.style.top = `${place.top + scrollY - tip.offsetHeight - 4}px`;
 };
 for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, point);
+// Where there is no pointing, the first tap on a cell says its interval and the second follows it.
+let touch = false;
+let tapped = null;
+document.addEventListener("pointerdown", (event) => { touch = event.pointerType === "touch"; }, true);
+document.addEventListener("click", (event) => {
+  const cell = event.target.closest?.("[data-tip]");
+  if (touch && cell && cell !== tapped) { event.preventDefault(); point(event); }
+  tapped = cell;
+}, true);
 document.addEventListener("focusout", () => { tip.hidden = true; });
 
 // Several matrices: a switch shows one at a time.

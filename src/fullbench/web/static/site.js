@@ -18,6 +18,9 @@ const load = (name) => new Promise((done, failed) => {
   document.head.append(script);
 });
 
+// The cases before the list are for whoever has asked for nothing yet.
+if (Object.keys(wanted).length) document.querySelector(".gallery")?.closest("section").remove();
+
 // The form shows what the address asks for.
 for (const field of document.querySelectorAll(".filters [name]")) {
   if (field.type === "checkbox") field.checked = wanted[field.name] === "1";
@@ -68,15 +71,32 @@ const element = (tag, name, text) => {
   return made;
 };
 
+// Who is ahead of whom, as the served list says it: best first, equals beside each other.
+const placing = (shown, marks) => {
+  const made = element("span", "placing");
+  const levels = [...new Set(marks)].toSorted((a, b) => b - a);
+  levels.forEach((level, rank) => {
+    const group = shown.filter((_, index) => marks[index] === level);
+    if (rank) made.append(" ", element("span", "over", ">"), " ");
+    group.forEach((who, index) => {
+      if (index) made.append(" = ");
+      made.append(element("span", group.length === 1 && !rank && levels.length > 1 ? "whose won" : "whose", names[who]));
+    });
+  });
+  if (levels.length === 1) made.append(" ", element("span", "muted", said.tie));
+  return made;
+};
+
 const line = (row) => {
-  const [, place, judge, trial, item, , criterion, fault, , shown, marks, flags] = row;
+  const [, place, judge, trial, item, ballot, criterion, fault, , shown, marks, flags] = row;
   const made = element("li");
   const link = element("a", "case-link");
   link.href = cases[place] ? `cases/${encodeURIComponent(cases[place])}.html` : "about.html";
   link.append(element("span", "item-name", items[item][0]), ` ${items[item][1] || said.unasked}`);
   const ruling = element("div", "ruling");
   ruling.append(element("span", "judge-name", names[judge]));
-  shown.forEach((who, index) => {
+  if (marks && shown.length > 1 && /^(choice|ranking)/.test(names[ballot])) ruling.append(placing(shown, marks));
+  else shown.forEach((who, index) => {
     const one = element("span", "shown");
     one.append(element("span", "whose", names[who]));
     if (marks) one.append(element("b", "", ` ${Number(marks[index].toPrecision(4))}`));
@@ -88,7 +108,18 @@ const line = (row) => {
   if (flags & 8) ruling.append(element("span", "badge", said.opposed));
   if (names[criterion] !== "overall") ruling.append(element("span", "muted", names[criterion]));
   if (trial) ruling.append(element("span", "muted", `#${trial}`));
-  made.append(link, ruling);
+  const what = element("div", "what");
+  what.append(link, ruling);
+  const thumb = items[item][3];
+  if (thumb && cases[place]) {
+    const frame = element("a", "thumb");
+    frame.href = link.href;
+    frame.tabIndex = -1;
+    frame.ariaHidden = "true";
+    frame.append(Object.assign(document.createElement("img"), { src: thumb, alt: "", loading: "lazy" }));
+    made.append(frame);
+  }
+  made.append(what);
   return made;
 };
 

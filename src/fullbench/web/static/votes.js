@@ -114,7 +114,8 @@
     note.querySelector(".why").textContent = [...new Set(lost.map((vote) => vote.why))].join(" ");
     if (lost.length) note.hidden = false;
   }
-  const now = () => show(waiting().length ? note?.dataset.waiting : "", waiting().length);
+  // The desk says itself that votes wait, beside the progress.
+  const now = () => show(waiting().length && !document.getElementById("work") ? note?.dataset.waiting : "", waiting().length);
   document.addEventListener("votes:waiting", now);
   document.addEventListener("votes:signin", () => show(note?.dataset.signin, waiting().length));
   document.addEventListener("votes:saved", (event) => {

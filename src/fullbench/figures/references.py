@@ -1,4 +1,7 @@
-"""What people's votes say of the references (Table 2): right, or what was wrong, the caption or the reference."""
+"""What people's votes say of references: right, or what was wrong, the caption or the reference.
+
+VisIT-Bench prints it as its Table 2.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def checked(record: Record) -> Table:
     raters = {rater for cast in votes.values() for rater in cast[FOLLOWS]}
     notes = [
         Note(
-            "visit-bench.references.votes",
+            "references.votes",
             "{votes:,} votes of {raters:,} people on {references:,} references. Most votes decide whether a reference "
             "is right, and most of those who find it wrong what was wrong; where as many say yes as no it is "
             "undecided.",
@@ -55,10 +58,8 @@ def checked(record: Record) -> Table:
         )
     ]  # fmt: skip
     if recused:
-        notes.append(
-            Note("visit-bench.references.recused", "{n:,} times somebody could not judge a reference.", n=recused)
-        )
-    title = Note("visit-bench.references.title", "What people's votes say of the references")
+        notes.append(Note("references.recused", "{n:,} times somebody could not judge a reference.", n=recused))
+    title = Note("references.title", "What people's votes say of the references")
     hint = {"kind": "bars", "label": "images", "value": "share", "group": "people said"}
     return Table("references", title, headings("images", "people said", "share"), rows, notes, {}, hint)
 

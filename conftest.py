@@ -1,0 +1,20 @@
+"""What is not collected: modules that import torch at their head, where torch is not installed.
+
+Doctests of all other modules are collected, and one that cannot be imported is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+_TORCH = re.compile(r"^(import|from) torch\b", re.MULTILINE)
+
+collect_ignore = [
+    str(path.relative_to(HERE))
+    for path in (HERE / "src" / "fullbench" / "training").rglob("*.py")
+    if find_spec("torch") is None and _TORCH.search(path.read_text(encoding="utf-8"))
+]

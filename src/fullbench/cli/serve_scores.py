@@ -1,0 +1,35 @@
+"""`fullbench serve-scores`: a score model behind an address, for judges in another environment."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.common import say
+
+
+def serve_scores(
+    judge: Annotated[str, typer.Argument(help="The score model, as KIND:NAME?OPTIONS.")],
+    host: Annotated[str, typer.Option(help="Where to listen; there are no keys, so keep it to your own machines.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8710,
+) -> None:
+    """Serve a score model over HTTP, so that others can judge by it as scores:http://HOST:PORT.
+
+    For models whose packages clash with those of another: each has an environment and a server of its own.
+
+    Example:
+
+        fullbench serve-scores "imagereward?device=cuda" --port 8711
+    """
+    from fullbench.judges.scorers.server import ScoreServer
+    from fullbench.studies import specs
+
+    with ScoreServer(specs.judge(judge), host, port) as server:
+        say(f"{server.judge.name} gives scores at {server.url}; judge by it as scores:{server.url}. Ctrl-C ends it.")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            say("Ended.")

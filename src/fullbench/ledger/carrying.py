@@ -1,0 +1,89 @@
+"""A ledger into a new place, or an earlier copy of itself, every row with its seal: its heads hold there too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from fullbench.errors import LedgerError
+from fullbench.ledger import chain, schema
+from fullbench.ledger.database import Connection, Database
+from fullbench.ledger.places import database
+from fullbench.ledger.rows import Row
+
+CHUNK = 2000
+
+
+def carry(source: str, target: str) -> dict[str, int] | None:
+    """Bring over what the target lacks, in one transaction: how many rows of each table.
+
+    None, and nothing done, where it cannot be done with the seals: the target holds rows of its own, or the source is
+    of an older schema or a lake, which has no seals to give.
+    """
+    here, there = database(source), database(target)
+    if here.place == there.place:
+        raise LedgerError(f"{here.place}: a ledger is not copied onto itself")
+    here.prepare(read_only=True)
+    if here.brings_pictures or here.stored_version() != schema.VERSION:
+        return None
+    new = not there.exists()
+    if new and isinstance(there.folder, Path):
+        _make_folder(there)
+        here.back_up(there.path)
+    elif new:
+        there.make()
+    if there.stored_version() != schema.VERSION:
+        return None
+    with here.plainly(), there.plainly():
+        reader, writer = here.connect(read_only=True), there.connect(read_only=False)
+        try:
+            with here.settled(reader), reader.snapshot():
+                if new and isinstance(there.folder, Path):
+                    return {table: _count(writer, table) for table in schema.TABLES}
+                return _append(reader, writer)
+        finally:
+            reader.close()
+            writer.close()
+
+
+def _append(reader: Connection, writer: Connection) -> dict[str, int] | None:
+    """Add the rows that came after those that are there; None where what is there is not how the source began."""
+    known = chain.head(writer)
+    oldest = reader.execute("SELECT min(seal) FROM commits").fetchone()[0]
+    if oldest is not None and oldest < schema.SEALS:  # which tables that are made anew do not let in
+        return None
+    if chain.head(reader, known.commits) != known:
+        return None
+    last = dict(writer.execute("SELECT writer, max(number) FROM commits GROUP BY writer"))
+    added = dict.fromkeys(schema.TABLES, 0)
+    with writer.transaction():
+        for table in schema.TABLES:
+            for chunk in _chunks(_after(reader, table, last)):
+                writer.insert(table, chunk)
+                added[table] += len(chunk)
+    return added
+
+
+def _after(reader: Connection, table: str, last: dict[str, int]) -> Iterator[Row]:
+    """The rows of a table that their writers numbered after these."""
+    listed = ", ".join((*schema.columns(table), "writer", "number", "link"))
+    for row in reader.stream(f"SELECT {listed} FROM {table} ORDER BY rowid"):
+        if row[-2] > last.get(row[-3], 0):
+            yield row
+
+
+def _chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while chunk := list(islice(rows, CHUNK)):
+        yield chunk
+
+
+def _count(reader: Connection, table: str) -> int:
+    return int(reader.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def _make_folder(there: Database) -> None:
+    try:
+        there.path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LedgerError(f"{there.place}: no ledger can be made here ({error.strerror}); name another path") from error

@@ -1,0 +1,143 @@
+"""From a ledger to its lake: what is new since the last time, sealed."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fullbench.errors import LedgerError
+from fullbench.ledger import chain, schema
+from fullbench.ledger.chain import Head
+from fullbench.ledger.database import Connection
+from fullbench.ledger.lake import manifest, segments
+from fullbench.ledger.lake.manifest import Entry, Segment
+from fullbench.ledger.lake.stores import Store, pictures_place
+from fullbench.ledger.places import pictures_at
+from fullbench.ledger.rows import Row
+from fullbench.ledger.signing import sign
+
+if TYPE_CHECKING:
+    import pyarrow
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from fullbench.ledger.store import Ledger
+
+SALT = "salt"
+"""The setting that must stay with the ledger: from it follow the words that no contestant may guess."""
+
+
+@dataclass
+class Written:
+    """What a write added: rows by table, pictures, and the entry that names them; None where nothing was new."""
+
+    entry: Entry | None
+    head: Head | None
+    rows: dict[str, int] = field(default_factory=dict)
+    pictures: int = 0
+
+
+def write(
+    ledger: Ledger,
+    store: Store,
+    *,
+    key: Ed25519PrivateKey | None = None,
+    rows: int = segments.ROWS,
+    watch: Callable[[str, int], None] | None = None,
+) -> Written:
+    """Seal all that a ledger has and its lake has not; stopped at any moment, the lake is as it was before."""
+    entries = manifest.read(store)
+    made: list[Segment] = []
+    with ledger.moment() as (reader, head):
+        _check(ledger, reader, store, entries)
+        for table in schema.TABLES:
+            after = max((one.last for entry in entries for one in entry.segments if one.table == table), default=0)
+            for segment in _sealed(reader, table, after, store, rows):
+                made.append(segment)
+                if watch is not None:
+                    watch(table, sum(one.rows for one in made if one.table == table))
+        pictures = _pictures(ledger, reader, store)
+    if not made:
+        return Written(None, entries[-1].lake_head if entries else None, pictures=pictures)
+    entry = manifest.following(entries, ledger=ledger.identity, head=head, at=round(time.time(), 3), segments=made)
+    if key is not None:
+        entry = replace(entry, signature=sign(entry.lake, entry.lake_head, key))
+    manifest.append(store, entry)
+    counts: dict[str, int] = {}
+    for segment in made:
+        counts[segment.table] = counts.get(segment.table, 0) + segment.rows
+    return Written(entry, entry.lake_head, counts, pictures)
+
+
+def _check(ledger: Ledger, reader: Connection, store: Store, entries: list[Entry]) -> None:
+    """Refuse a lake that is another ledger's, and a ledger that is no longer what the lake was written from."""
+    if not entries:
+        return
+    last = entries[-1]
+    if last.ledger != ledger.identity:
+        raise LedgerError(
+            f"{store.place}: this is the lake of another ledger ({last.ledger}, {ledger.place} is {ledger.identity}); "
+            "name another place"
+        )
+    sealed = Head.read(last.head)
+    if chain.head(reader, sealed.commits) != sealed:
+        raise LedgerError(
+            f"{ledger.place}: the ledger does not begin with what its lake {store.place} holds (head {sealed}): it was "
+            "rewritten or cut off since; run `fullbench ledger verify`, or name another place for a new lake"
+        )
+
+
+def _sealed(reader: Connection, table: str, after: int, store: Store, most: int) -> Iterator[Segment]:
+    """The rows of a table after a place, a segment at a time."""
+    listed = ", ".join(segments.sealed_columns(table))
+    stream = reader.stream(f"SELECT {listed} FROM {table} WHERE rowid > ? ORDER BY rowid", (after,))
+    groups = _groups(stream, table)
+    with tempfile.TemporaryDirectory(prefix="fullbench-lake-") as folder:
+        for group in groups:
+            path = Path(folder) / "segment.parquet"
+            segments.write(table, _filled(group, groups, most, table), path)
+            yield segments.seal(table, path, store)
+            path.unlink()
+
+
+def _groups(stream: Iterator[Row], table: str) -> Iterator[list[Row]]:
+    """Rows that are compressed together: few enough to be held at one time, however long their texts are."""
+    most = 2_000 if table == "texts" else 20_000 if table == "calls" else segments.GROUP
+    while group := list(islice(stream, most)):
+        yield [_public(table, row) for row in group]
+
+
+def _filled(first: list[Row], rest: Iterator[list[Row]], most: int, table: str) -> Iterator[pyarrow.Table]:
+    """A segment's groups, until it has enough rows or texts."""
+    group: list[Row] | None = first
+    count = size = 0
+    while group:
+        made = segments.table_of(table, group)
+        count, size = count + len(group), size + made.nbytes
+        yield made
+        full = count + len(group) > most or size > segments.TEXT_BYTES * 4
+        group = None if full else next(rest, None)
+
+
+def _public(table: str, row: Row) -> Row:
+    """A row as it may leave the ledger."""
+    if table != "settings" or row[1] != SALT:
+        return row
+    return (*row[:2], "", *row[3:])
+
+
+def _pictures(ledger: Ledger, reader: Connection, store: Store) -> int:
+    """Copy the pictures that the lake lacks; how many."""
+    kept = reader.execute("SELECT digest FROM pictures WHERE path IS NULL ORDER BY rowid").fetchall()
+    if not kept:
+        return 0
+    there = pictures_at(pictures_place(store.place))
+    known = {picture.digest for picture in there.all()}
+    missing = [digest for (digest,) in kept if digest not in known]
+    for digest in missing:
+        there.keep(ledger.picture(digest))
+    return len(missing)

@@ -1,0 +1,199 @@
+"""A model of a run: how long, how much and how many bytes, for more calls than anybody has made.
+
+Calls take places among those in flight; each waits for a limit on requests, for the server, and for the driver, which
+renders, reads and chains one after the other; then it waits for the ledger, which commits in groups. The first calls
+are played one by one; what they show of a steady run is carried on to the rest. What a figure here rests on is in
+`MEASURED`; docs/scale.md compares it with runs.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fullbench.errors import InputError
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
+from fullbench.nouns.table import Cell, Table
+
+PLAYED = 20_000
+"""Calls that are played one by one: enough that the start and the end of a run are a small part of them."""
+LEDGERS = ("sqlite", "postgres", "none")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one call or verdict takes on one core of a machine like those of docs/performance.md."""
+
+    start: float = 0.6
+    """Seconds before the first call: the ledger is looked into, connections are made."""
+    driver: float = 0.30e-3
+    """Seconds of the driver's core for a verdict: case, prompt, call, reading, chaining."""
+    sqlite: float = 17.6e-6
+    postgres: float = 24.7e-6
+    """Seconds of the ledger for a verdict that is durable."""
+    group: int = 128
+    """Verdicts of a commit, where the ledger is near."""
+    waiting: int = 1024
+    """Outcomes that may wait for a ledger before the run waits too."""
+    sqlite_bytes: float = 946.0
+    postgres_bytes: float = 1282.0
+    lake_bytes: float = 120.0
+    narrow_bytes: float = 40.0
+    verify: float = 40e-6
+    seal: float = 30e-6
+    tables: float = 5e-6
+    """Seconds of a core for a verdict: `ledger verify`, `lake write`, the columns of a table."""
+    held: float = 100.0
+    """Bytes that a whole table of a study holds for a verdict while it is computed."""
+
+
+MEASURED = Measured()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run to be foreseen."""
+
+    calls: int
+    latency: float = 1.0
+    """Median seconds of a call; they are spread lognormally."""
+    spread: float = 0.5
+    in_flight: int = 128
+    per_minute: float | None = None
+    failing: float = 0.0
+    """The share of calls that fail and are made again."""
+    drivers: int = 1
+    ledger: str = "sqlite"
+    away: float = 0.0
+    """Seconds to the ledger, one way."""
+    dollars: float = 0.0
+    """Of a call."""
+
+    def check(self) -> None:
+        if self.ledger not in LEDGERS:
+            raise InputError(f"unknown ledger {self.ledger!r}; known: {', '.join(LEDGERS)}")
+        if not (self.calls > 0 and self.in_flight > 0 and self.drivers > 0 and 0 <= self.failing < 1):
+            raise InputError("calls, calls in flight and drivers are at least 1, and failing is a share below 1")
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What a run will take, and what holds it back."""
+
+    run: Run
+    seconds: float
+    limit: str
+    dollars: float
+    ledger_bytes: float
+    lake_bytes: float
+    table_bytes: float
+    verify_seconds: float
+    tables_seconds: float
+
+
+def foresee(run: Run, measured: Measured = MEASURED, seed: int = 0) -> Foreseen:
+    """Play the first calls of a run and carry them on."""
+    run.check()
+    made = run.calls / (1 - run.failing)
+    played = int(min(made, PLAYED))
+    ends = _play(run, measured, played, seed)
+    seconds = measured.start + float(ends[-1])
+    if made > played:
+        # The pace of the middle: neither the start, when all places fill at once, nor the end, when they empty.
+        low, high = played // 4, 3 * played // 4
+        pace = (high - low) / (ends[high] - ends[low])
+        seconds += (made - played) / pace
+    size = {"sqlite": measured.sqlite_bytes, "postgres": measured.postgres_bytes, "none": 0.0}[run.ledger]
+    return Foreseen(
+        run, seconds, limit_of(run, measured), run.calls * run.dollars, run.calls * size,
+        run.calls * measured.lake_bytes, run.calls * measured.held, run.calls * measured.verify,
+        run.calls * measured.tables,
+    )  # fmt: skip
+
+
+def _play(run: Run, measured: Measured, calls: int, seed: int) -> Sequence[float]:
+    """When each outcome is durable, in order."""
+    rng = np.random.default_rng(seed)
+    latencies = (run.latency * np.exp(rng.normal(0.0, run.spread, calls))).tolist()
+    between = 60.0 / run.per_minute if run.per_minute else 0.0
+    work = measured.driver / run.drivers
+    cost, trip = _ledger(run, measured), 2 * run.away
+    free: list[float] = [0.0] * run.in_flight
+    drivers_free = next_allowed = 0.0
+    arrived: list[float] = []
+    for latency in latencies:
+        begin = max(heapq.heappop(free), next_allowed)
+        next_allowed = max(next_allowed, begin) + between
+        drivers_free = max(drivers_free, begin) + work
+        end = drivers_free + latency
+        heapq.heappush(free, end)
+        arrived.append(end)
+    arrived.sort()
+    return list(_committed(arrived, measured, cost, trip))
+
+
+def _committed(arrived: Sequence[float], measured: Measured, cost: float, trip: float) -> Iterator[float]:
+    """Outcomes are committed in groups: whatever has gathered while the last group was on its way."""
+    at, clock = 0, 0.0
+    while at < len(arrived):
+        begin = max(clock, arrived[at])
+        upto = at + 1
+        while (
+            upto < len(arrived)
+            and upto - at < measured.waiting
+            and (arrived[upto] <= begin or (not trip and upto - at < measured.group and arrived[upto] <= begin + 0.02))
+        ):
+            upto += 1
+        clock = max(begin, arrived[upto - 1]) + trip + cost * (upto - at)
+        for _ in range(at, upto):
+            yield clock
+        at = upto
+
+
+def _ledger(run: Run, measured: Measured) -> float:
+    return {"sqlite": measured.sqlite, "postgres": measured.postgres, "none": 0.0}[run.ledger]
+
+
+def paces(run: Run, measured: Measured = MEASURED) -> dict[str, float]:
+    """Calls a second that each part of a run could do by itself."""
+    mean = run.latency * float(np.exp(run.spread**2 / 2))
+    cost = _ledger(run, measured)
+    found = {"the servers": run.in_flight / mean, "the driver": run.drivers / measured.driver}
+    if run.per_minute:
+        found["the limit on requests"] = run.per_minute / 60
+    if cost:
+        found["the ledger"] = 1 / (cost + 2 * run.away / measured.waiting)
+    return found
+
+
+def limit_of(run: Run, measured: Measured = MEASURED) -> str:
+    """What holds a run back: the slowest of its parts."""
+    each = paces(run, measured)
+    return min(each, key=lambda part: each[part])
+
+
+def table(run: Run, sizes: Sequence[int], measured: Measured = MEASURED) -> Table:
+    """Runs of several sizes beside each other."""
+    rows: list[list[Cell]] = []
+    for calls in sizes:
+        seen = foresee(replace(run, calls=calls), measured)
+        rows.append([
+            calls, seen.seconds / 3600, seen.limit, seen.dollars, seen.ledger_bytes / 1e9, seen.lake_bytes / 1e9,
+            seen.table_bytes / 1e9, seen.verify_seconds / 3600, seen.tables_seconds / 3600,
+        ])  # fmt: skip
+    columns = headings(
+        "calls", "hours", "held back by", "dollars", "GB in the ledger", "GB in the lake", "GB held by tables",
+        "hours to verify", "hours of tables",
+    )  # fmt: skip
+    notes = [
+        Note("scale.model", "Foreseen by a model, not measured; docs/scale.md compares it with runs."),
+        Note(
+            "scale.paces", "Calls a second that each part could do: {paces}.",
+            paces="; ".join(f"{part} {pace:,.0f}" for part, pace in paces(run, measured).items()),
+        ),
+    ]  # fmt: skip
+    return Table("scale", Note("scale.title", "What runs of these sizes would take"), columns, rows, notes)

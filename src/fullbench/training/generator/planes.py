@@ -1,0 +1,28 @@
+"""Pictures as tensors and back."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+from fullbench.nouns.picture import Picture
+from fullbench.pixels import encoded, flat
+
+
+def png_of(pixels: Any) -> bytes:
+    """Planes from -1 to 1 as a file."""
+    from PIL import Image
+
+    planes = ((pixels.float().cpu() + 1) * 127.5).round().clamp(0, 255).byte()
+    return encoded(Image.fromarray(planes.permute(1, 2, 0).numpy()))
+
+
+def pixels_of(picture: Picture) -> Any:
+    """A picture as planes from -1 to 1."""
+    import numpy as np
+    import torch
+    from PIL import Image
+
+    with Image.open(BytesIO(picture.data())) as image:
+        values = np.asarray(flat(image), dtype=np.float32)
+    return torch.from_numpy(values.copy()).permute(2, 0, 1) / 127.5 - 1

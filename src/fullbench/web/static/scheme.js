@@ -1,0 +1,24 @@
+"use strict";
+// Light, dark or as the device is: kept in this browser, and set before anything is drawn.
+(() => {
+  const place = "fullbench:scheme";
+  const kept = () => { try { return localStorage.getItem(place) || ""; } catch { return ""; } };
+  const apply = (scheme) => {
+    if (scheme) document.documentElement.dataset.scheme = scheme;
+    else delete document.documentElement.dataset.scheme;
+    for (const button of document.querySelectorAll(".schemes button")) button.setAttribute("aria-pressed", String(button.value === scheme));
+  };
+  apply(kept());
+  document.addEventListener("DOMContentLoaded", () => {
+    const group = document.querySelector(".schemes");
+    if (!group) return;
+    group.hidden = false;
+    apply(kept());
+    group.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      try { localStorage.setItem(place, button.value); } catch { /* a browser that keeps nothing forgets it with the page */ }
+      apply(button.value);
+    });
+  });
+})();

@@ -1,0 +1,80 @@
+"""Reviewers of the court with a measure of their own: what they prefer, and what a peer review among them comes to."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from fullbench.court.contestants import contestant
+from fullbench.court.peers import Hearing, Reviewer, Taste, worth
+from fullbench.court.quality import quality
+from fullbench.court.queries import Query
+from fullbench.court.questions import understand
+from fullbench.court.scenes import Scene, things_scene
+from fullbench.errors import InputError
+from tests.journeys.commands import cells, cli
+
+FAR = "The picture shows something else entirely."
+
+
+def hearing() -> tuple[Hearing, Scene, int]:
+    import random
+
+    scene = things_scene(random.Random(3))
+    colour, shape = scene.things[0].colour, scene.things[0].shape
+    query = understand(f"How many {colour} {shape}s are in the picture?")
+    assert isinstance(query, Query)
+    there = sum((thing.colour, thing.shape) == (colour, shape) for thing in scene.things)
+    return Hearing(query, (), by_understanding=False), scene, there
+
+
+def test_a_reviewer_of_its_own_measures_otherwise_than_the_truth_does():
+    asked, scene, there = hearing()
+    own, near = f"There are {there}.", f"There are {there + 1}."
+    assert quality(asked.query, scene, near) == 0.5, "the court gives half for a count that is off by one"
+    facts_alone = Reviewer(scene, own, Taste(echo=0.0))
+    assert worth(asked, facts_alone, own) == 1
+    assert worth(asked, facts_alone, near) == worth(asked, facts_alone, FAR) == 0
+    assert worth(asked, Reviewer(scene), near) == 0.5, "without a taste it is the court's measure"
+
+
+def test_it_likes_words_like_its_own_and_length_as_far_as_it_was_told():
+    asked, scene, there = hearing()
+    mine = f"Let me look with care. I count {there}."
+    echoing, plain = Reviewer(scene, mine, Taste(echo=0.5)), Reviewer(scene, mine, Taste(echo=0.0))
+    assert worth(asked, echoing, mine) > worth(asked, echoing, f"{there}.")
+    assert worth(asked, plain, mine) == worth(asked, plain, f"{there}.")
+    long = Reviewer(scene, mine, Taste(echo=0.0, length=0.2))
+    twice = f"{there} " + "and so it is " * 2
+    assert worth(asked, long, twice) - worth(asked, long, f"{there} and so it") == pytest.approx(
+        0.2 * np.log2(9 / 4), abs=1e-9
+    )
+
+
+def test_options_make_clones_and_wrong_ones_are_refused():
+    clone = contestant("colourblind", {"label": "twin", "rules": "own"})
+    assert (clone.name, clone.sight) == ("court/twin", contestant("colourblind", {}).sight)
+    assert "taste" not in contestant("keen", {}).settings, "ledgers know the usual ones without"
+    assert contestant("keen", {"echo": "0.4"}).settings["taste"] == {"echo": 0.4, "length": 0.0}
+    for options, words in (({"sees": "1"}, "found sees"), ({"echo": "2"}, "from 0 to 1"), ({"rules": "x"}, "own or"),
+                           ({"manner": "loud"}, "plain, terse, wordy")):  # fmt: skip
+        with pytest.raises(InputError, match=words):
+            contestant("keen", options)
+
+
+def test_a_peer_review_among_them_says_how_near_each_method_came(tmp_path):
+    """On the command line, with a clone; what is printed as nearness is numpy's correlation of what is printed."""
+    names = ("keen?rules=own", "wordy?echo=0.5", "colourblind?rules=own", "colourblind?rules=own&label=twin")
+    told = cli("peer-review", "--contestants", ",".join(f"court:{name}" for name in names), "--limit", 2, "--quiet",
+               "--json", "--all", "--ledger", tmp_path / "c.ledger")  # fmt: skip
+    tables = {table["name"]: table for table in json.loads(told.stdout)}
+    ranking = tables["ranking"]
+    assert {"court/keen", "court/twin"} <= set(cells(ranking, "contestant", "contestant"))
+    truth = cells(ranking, "truth", "contestant")
+    for method, pearson in cells(tables["nearness"], "pearson", "method").items():
+        if method in ranking["columns"]:
+            scores = cells(ranking, method, "contestant")
+            expected = np.corrcoef([scores[name] for name in truth], list(truth.values()))[0, 1]
+            assert pearson == pytest.approx(expected, abs=1e-6), method

@@ -1,0 +1,108 @@
+"""A score model behind a server of its own: a real process, judged by through the commands a user types."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from fullbench.ledger.store import Ledger
+from tests.cli.test_judge import cli, write
+from tests.judges.scorers.making import encoded, texture
+
+__all__ = ["cli"]
+BRIGHT = "def bright(prompt, image):\n    return len(prompt) - image.convert('L').resize((1, 1)).getpixel((0, 0))\n"
+PROMPTS = {"p0": "a lake", "p1": "一只红猫", "p2": "three apples"}
+
+
+@pytest.fixture
+def server(tmp_path):
+    """`fullbench serve-scores` with a function of the folder's own, on a free port; gives its address."""
+    (tmp_path / "remote_bright.py").write_text(BRIGHT)
+    words = [sys.executable, "-m", "fullbench", "serve-scores", "scorer:remote_bright:bright", "--port", "0"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        line = process.stderr.readline()
+        assert "gives scores at http://127.0.0.1:" in line, line + process.stderr.read()
+        yield line.split("gives scores at ")[1].split(";")[0]
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def pictures(folder) -> None:
+    write(folder / "items.jsonl", [{"id": item, "question": words} for item, words in PROMPTS.items()])
+    rows = []
+    for place, item in enumerate(PROMPTS):
+        for name in ("one", "two", "three"):
+            file = folder / f"{item}-{name}.png"
+            file.write_bytes(encoded(texture(hash((place, name)) % 1000)))
+            rows.append({"item": item, "contestant": name, "images": [file.name]})
+    write(folder / "responses.jsonl", rows)
+
+
+def test_scores_through_a_server_are_those_of_the_model_itself(cli, tmp_path, server):
+    pictures(tmp_path)
+    near, far = "scorer:remote_bright:bright", f"scores:{server}?batch=2"
+    judged = ("judge", "--items", "items.jsonl", "--responses", "responses.jsonl", "--ballot", "number", "--quiet")
+    code, _, err = cli(*judged, "--judge", near, "--judge", far)
+    assert code == 0, err
+    marks: dict[str, dict] = {}
+    with Ledger(tmp_path / "fullbench.ledger") as ledger:
+        for verdict in ledger.verdicts():
+            marks.setdefault(verdict.judge.split(":")[0], {})[verdict.case] = verdict.marks
+        names = {verdict.judge for verdict in ledger.verdicts()}
+    assert len(marks["scores"]) == 9
+    assert marks["scores"] == marks["remote_bright"]
+    assert min(mark for (mark,) in marks["scores"].values()) < 0, "numbers below zero come through"
+    assert any(name.startswith("scores:remote_bright:bright") and server.split("//")[1] in name for name in names)
+    code, _, err = cli(*judged, "--judge", far)
+    assert "Asked 0, known 9" in err
+
+
+def test_a_broken_picture_is_recused_with_the_servers_reason_and_the_rest_are_scored(server):
+    from fullbench.nouns.number import Number
+    from fullbench.nouns.picture import Picture
+    from fullbench.studies import specs
+    from tests.judges.scorers.making import case, picture
+
+    good, whole = picture(texture(1)), encoded(texture(2))
+    short = Picture.as_given(whole[: len(whole) // 2], whole[: len(whole) // 2])
+    judge = specs.judge(f"scores:{server}?label=bright")
+    first, second = judge.hear([case(good, ballot=Number()), case(short, ballot=Number(), item="j")])
+    assert judge.name.startswith("bright#")
+    assert first.marks is not None
+    assert second.fault == "recused"
+    assert "picture" in second.text
+
+
+def test_what_is_no_score_server_is_said_in_a_sentence(cli, tmp_path, monkeypatch):
+    from fullbench.judges.scorers import remote
+
+    monkeypatch.setattr(remote, "_WAITS", (0.01,))
+    pictures(tmp_path)
+    judged = ("judge", "--items", "items.jsonl", "--responses", "responses.jsonl", "--ballot", "number", "--judge")
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"models": []}).encode())
+
+        def log_message(self, *_) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Other) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{other.server_address[1]}"
+        code, _, err = cli(*judged, f"scores:{address}")
+        other.shutdown()
+    assert code == 2
+    assert "is no score server of protocol 1" in err
+    code, _, err = cli(*judged, f"scores:{address}")
+    assert code == 2
+    assert "does not answer" in err
+    code, _, err = cli(*judged, "scores:hpsv3")
+    assert code == 2
+    assert "named by its address" in err

@@ -1,0 +1,180 @@
+"""Every kind of page at the usual widths, light and dark: axe finds nothing, nothing is wider than the screen; how fast
+the first board is; how many clicks it is from a rank to the pixels."""
+
+from __future__ import annotations
+
+import urllib.request
+from urllib.error import HTTPError
+
+import pytest
+from playwright.sync_api import expect
+
+from fullbench.web.database import reading
+from fullbench.web.results import boards, listing
+from fullbench.web.results.filters import Filter
+from fullbench.web.results.places import Served
+from tests.browsing import PATIENCE, follow
+from tests.waiting import until
+from tests.web.conftest import start_live
+from tests.web.results import crowd, making
+from tests.web.vitals import measured
+
+WIDTHS = (1366, 1440, 390)
+SIGNED_IN = ("/account", "/work", "/organise", "/organise/new", "/people", "/audit", "/requests", "/panels", "/api")
+
+
+def ready(live) -> bool:
+    try:
+        with urllib.request.urlopen(f"{live.url}/ready", timeout=60) as answer:
+            return answer.status == 200
+    except HTTPError:
+        return False
+
+
+def serving(folder, path):
+    live = start_live(folder, "--ledger", str(path), "--public")
+    until(lambda: ready(live), seconds=400)
+    return live
+
+
+def ended(live) -> None:
+    live.process.terminate()
+    live.process.wait(timeout=120)
+    live.engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("look")
+    live = serving(folder, making.fill(folder / "small.ledger", count=3))
+    yield live
+    ended(live)
+
+
+def public(live) -> list[str]:
+    with reading(live.engine) as connection:
+        case = listing.page(connection, Filter(split=True), size=1).lines[0].case
+    board = boards.board_name("default", "steady", "overall")
+    places = Served()
+    return ["/", "/?task=task:counting", places.board(board), "/judges", places.judge("steady"), "/verdicts",
+            f"/cases/{case}", "/login", "/nowhere"]  # fmt: skip
+
+
+def looked_at(browser, live, axe, paths, *, width, scheme, cookie=None) -> None:
+    context = browser.new_context(
+        base_url=live.url, viewport={"width": width, "height": 844 if width < 600 else 768}, color_scheme=scheme
+    )
+    if cookie is not None:
+        context.add_cookies([cookie])
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    for path in paths:
+        page.goto(path)
+        page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = !one.closest('.columns'); })")
+        assert axe(page) == [], (path, width, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (path, width, scheme)
+    context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1366, "light"), (390, "dark")])
+def test_the_main_pages_can_be_read_by_everybody(browser, served, axe, width, scheme):
+    paths = public(served)
+    looked_at(browser, served, axe, [paths[1], paths[6]], width=width, scheme=scheme)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_kind_of_page_can_be_read_by_everybody(browser, served, axe, width, scheme):
+    looked_at(browser, served, axe, public(served), width=width, scheme=scheme)
+    cookie = served.cookie(f"Olga {width} {scheme}", "organiser")
+    looked_at(browser, served, axe, [*SIGNED_IN, public(served)[6]], width=width, scheme=scheme, cookie=cookie)
+
+
+def test_from_a_rank_to_the_pixels_in_two_clicks(browser, served):
+    context = browser.new_context(base_url=served.url, viewport={"width": 1366, "height": 768})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto("/")
+    cell = page.locator("section.matrix td[data-tip] a").first
+    assert cell.locator("b").inner_text(), "a rank"
+    follow(page, cell)
+    follow(page, page.locator(".case-link").first)
+    picture = page.locator(".courtroom .pictures img").first
+    expect(picture).to_be_visible()
+    page.wait_for_function("() => document.querySelector('.courtroom .pictures img').naturalWidth > 0")
+    assert picture.bounding_box()["width"] > 300
+    context.close()
+
+
+def test_a_finger_sees_the_interval_first_and_follows_with_a_second_tap(browser, served):
+    context = browser.new_context(base_url=served.url, viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto("/")
+    cell = page.locator("section.matrix td[data-tip]").first
+    cell.locator("a").tap()
+    expect(page.locator(".tip")).to_have_text(cell.get_attribute("data-tip"))
+    assert page.url.rstrip("/") == served.url
+    with page.expect_navigation(timeout=PATIENCE):
+        cell.locator("a").tap()
+    assert "/verdicts?" in page.url
+    context.close()
+
+
+def test_light_and_dark_are_chosen_and_kept(browser, served):
+    context = browser.new_context(base_url=served.url, color_scheme="light")
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    paper = "getComputedStyle(document.body).backgroundColor"
+    page.goto("/")
+    light = page.evaluate(paper)
+    page.get_by_role("button", name="Dark", exact=True).click()
+    dark = page.evaluate(paper)
+    assert dark != light
+    page.goto("/judges")
+    assert page.evaluate(paper) == dark, "kept on the next page"
+    page.get_by_role("button", name="Like the device", exact=True).click()
+    assert page.evaluate(paper) == light
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(paper) == dark
+    page.get_by_role("button", name="Light", exact=True).click()
+    assert page.evaluate(paper) == light
+    context.close()
+
+
+@pytest.mark.slow
+def test_the_first_board_is_there_soon_on_a_slow_machine_and_line(browser, tmp_path):
+    """A hundred contestants by twenty judges; of several visits the best, since the machine has others to serve."""
+    live = serving(tmp_path, crowd.fill(tmp_path / "crowd.ledger", contestants=100, judges=20, items=60))
+    try:
+        board = boards.board_name("default", "judge-00", "overall")
+        for path in ("/", Served().board(board)):
+            visits = [measured(browser, live.url + path) for _ in range(5)]
+            assert min(visit.largest for visit in visits) < 1500, (path, visits)
+            assert min(visit.blocking for visit in visits) < 200, (path, visits)
+            assert max(visit.kilobytes for visit in visits) < 400, (path, visits)
+    finally:
+        ended(live)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contestants", [10, 500])
+@pytest.mark.parametrize("width", [1366, 390])
+def test_few_and_many_contestants_can_be_read(browser, axe, tmp_path, contestants, width):
+    path = crowd.fill(tmp_path / "crowd.ledger", contestants=contestants, judges=3, items=2 * contestants // 10 + 20)
+    live = serving(tmp_path, path)
+    try:
+        board = Served().board(boards.board_name("default", "judge-00", "overall"))
+        looked_at(browser, live, axe, ["/", board, "/judges"], width=width, scheme="light")
+        context = browser.new_context(base_url=live.url, viewport={"width": width, "height": 844})
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto("/")
+        table = page.locator("section.matrix table").first
+        assert table.locator("tbody tr").count() == contestants
+        page.get_by_role("searchbox", name="Find a row").first.fill("model-007")
+        expect(table.locator("tbody tr:visible")).to_have_count(1)
+        context.close()
+    finally:
+        ended(live)

@@ -1,0 +1,184 @@
+"""The first page as a study's story, its tasks, its preview, what a case was asked with, and how both are cited."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from statistics import fmean
+
+import pytest
+from PIL import Image
+
+from fullbench.judges.prompted import SLOTS, PromptedJudge
+from fullbench.judges.templates import Template
+from fullbench.ledger.store import Ledger
+from fullbench.nouns.ballot import Choice
+from fullbench.nouns.case import Case
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
+from fullbench.nouns.response import Response
+from fullbench.web.app import create_app
+from fullbench.web.results import updater
+from fullbench.web.settings import Settings
+from tests.making import Talker, png
+from tests.web.conftest import Visitor
+from tests.web.results import making
+from tests.web.results.making import HOSTILE, TASKS, WORTH
+
+COUNT = 6
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("story")
+    path = making.fill(folder / "small.ledger", count=COUNT)
+    app = create_app(Settings(f"sqlite:///{folder / 'web.sqlite'}", str(path), folder, public=True, title="Our bench"))
+    updater.update(app.state.engine, app.state.ledger)
+    yield Visitor(app)
+    app.state.engine.dispose()
+
+
+def words(text: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_the_first_page_tells_what_was_judged_by_whom_and_what_came_out(site):
+    page = words(site.get("/").text)
+    votes = sum(verdict.judge.startswith("human") for _, ruled in making.verdicts(count=COUNT) for verdict in ruled)
+    total = sum(len(ruled) for _, ruled in making.verdicts(count=COUNT))
+    assert f"{COUNT} items, answers of {len(WORTH)} contestants" in page
+    assert f"{len(making.JUDGES)} judges, {len(making.PEOPLE)} people with {votes:,} votes" in page
+    assert f"{total:,} verdicts" in page
+    assert "is first, alone or with others." in page
+    assert "People put alpha first." in page or "In people's votes alpha" in page
+
+
+def share(judge: str, name: str, task: str) -> float:
+    """What a contestant won in pairs on one task's items, computed from the verdicts: both orders of a pair are one
+    match, and rulings on the same item and pair count together."""
+    matches: dict[tuple[str, frozenset[str]], list[float]] = {}
+    for case, ruled in making.verdicts(count=COUNT):
+        if len(case.contestants) != 2 or name not in case.contestants or case.item.tags["task"] != task:
+            continue
+        for verdict in ruled:
+            if verdict.judge == judge and verdict.marks is not None:
+                pair = (case.item.id, frozenset(case.contestants))
+                matches.setdefault(pair, []).append(verdict.marks[case.contestants.index(name)])
+    return fmean(fmean(marks) for marks in matches.values())
+
+
+def test_a_task_has_its_own_figures(site):
+    for task in TASKS:
+        answer = site.get("/", params={"task": f"task:{task}"})
+        assert answer.status_code == 200
+        section = re.search(r'<section class="matrix".*?</section>', answer.text, re.DOTALL)[0]
+        columns = [words(head) for head in re.findall(r'<th scope="col"(.*?)</th>', section, re.DOTALL)]
+        place = next(index for index, head in enumerate(columns) if "steady" in head)
+        rows = re.findall(r"<tr><th scope=\"row\".*?</tr>", section, re.DOTALL)
+        assert len(rows) == len(WORTH)
+        for row in rows:
+            name = words(re.search(r"<th.*?</th>", row, re.DOTALL)[0])
+            cells = re.findall(r"<td.*?</td>", row, re.DOTALL)
+            (name,) = [known for known in WORTH if words(html.escape(known)) == name]
+            sort = float(re.search(r'data-sort="([^"]+)"', cells[place - 1])[1])
+            assert sort == pytest.approx(share("steady", name, task)), (task, name)
+            link = html.unescape(re.search(r'href="([^"]+)"', cells[place - 1])[1])
+            assert site.get(link).status_code == 200
+    assert site.get("/", params={"task": "task:nothing of it"}).status_code == 404
+    assert site.get("/", params={"task": "nonsense"}).status_code == 404
+
+
+def test_other_sites_find_a_preview(site):
+    page = site.get("/").text
+    address = re.search(r'<meta property="og:image" content="([^"]+)">', page)[1]
+    assert address.startswith("http")
+    answer = site.get(address)
+    assert answer.headers["content-type"] == "image/png"
+    with Image.open(io.BytesIO(answer.content)) as image:
+        assert image.size == (1200, 630)
+        assert len(image.convert("RGB").getcolors(10**6)) > 8, "something is drawn"
+    assert len(answer.content) < 100_000
+    assert 'property="og:description"' in page
+    assert HOSTILE not in page
+    assert "og:image" not in site.get("/login").text
+    chinese = site.get("/preview.png", headers={"Accept-Language": "zh-CN"}).content
+    assert chinese != answer.content
+
+
+def test_a_case_can_be_cited_and_linked(site):
+    listed = site.get("/verdicts?split=1").text
+    link = html.unescape(re.search(r'class="case-link" href="([^"]+)"', listed)[1])
+    page = site.get(link).text
+    case = link.rpartition("/")[2]
+    cited = html.unescape(re.search(r'<details class="cite">.*?<pre[^>]*>(.*?)</pre>', page, re.DOTALL)[1])
+    assert cited.startswith(f"@misc{{case_{case[:12]},")
+    assert f"case {case}" in cited
+    assert f"url = {{{site.base_url}{link}}}" in cited
+    assert cited.count("{") == cited.count("}")
+    assert f'rel="bookmark" href="{link}"' in page
+
+
+def test_the_list_offers_what_there_is_with_counts_and_disagreements_first(site):
+    page = site.get("/verdicts").text
+    facets = re.search(r'<nav class="facets".*?</nav>', page, re.DOTALL)[0]
+    offered = {
+        words(text): (html.unescape(link), int(n.replace(",", "")))
+        for link, text, n in re.findall(r'<a href="([^"]+)">([^<]*)<span class="tally">([\d,]+)</span></a>', facets)
+    }
+    faults = [verdict.fault for _, ruled in making.verdicts(count=COUNT) for verdict in ruled]
+    assert offered["refused"][1] == faults.count("refused")
+    assert offered["judges disagree"][1] > 0
+    for link, n in offered.values():
+        assert f'id="count">{n:,}<' in site.get(link).text, link
+    open_cases = re.search(r'<ul class="gallery">.*?</ul>', page, re.DOTALL)[0]
+    links = re.findall(r'<a href="(/cases/[^"]+)"', open_cases)
+    assert 1 < len(links) == len(set(links))
+    for link in links:
+        assert "judges disagree" in site.get(html.unescape(link)).text
+    assert page.index('class="gallery"') < page.index('class="verdict-list"')
+
+
+def talking(**options) -> PromptedJudge:
+    return PromptedJudge(Talker(lambda _prompt: "A is right.\n[[A]] Ruling: A 她更好"), **options)
+
+
+def test_what_was_sent_is_rendered_again_only_where_its_digest_proves_it(tmp_path):
+    item = Item.ask("q1", "How many 方块?", Picture.of(png((9, 80, 120), (64, 48))))
+    case = Case(item, (Response.say("q1", "a", "three <b>"), Response.say("q1", "b", "四个")), Choice())
+    template = Template.parse(OWN, SLOTS, path="own.txt")
+    known, stepping, own = talking(), talking(mode="steps", label="stepping"), talking(template=template, label="own")
+    path = tmp_path / "asked.ledger"
+    with Ledger(path) as ledger:
+        for judge in (known, stepping, own):
+            ledger.declare("judge", judge.name, judge.settings)
+            ledger.add(case, *judge.hear([case]))
+    app = create_app(Settings(f"sqlite:///{tmp_path / 'web.sqlite'}", str(path), tmp_path, public=True))
+    updater.update(app.state.engine, app.state.ledger)
+    page = Visitor(app).get(f"/cases/{case.key}").text
+    app.state.engine.dispose()
+    parts = {
+        name: re.search(rf">{re.escape(html.escape(name))}</a></h3>(.*?)</section>", page, re.DOTALL)[1]
+        for name in (known.name, stepping.name, own.name)
+    }
+    (prompt,) = known.prompts(case)
+    shown = html.unescape(parts[known.name])
+    for turn in prompt.turns:
+        for part in turn.parts:
+            assert (part.strip() if isinstance(part, str) else part.digest) in shown
+    assert "她更好" in shown
+    assert "three &lt;b&gt;" in parts[known.name]
+    (verdict,) = stepping.hear([case])
+    assert parts[stepping.name].count("Call ") == len(verdict.exchanges) > 1
+    assert "cannot be rendered again" not in parts[stepping.name]
+    assert f"their digest is {next(iter(own.hear([case]))).prompt[:16]}" in parts[own.name]
+
+
+OWN = """=== user
+Asked: {question}
+--- hearing
+{responses}
+{ruling}
+--- analyze
+{text}
+"""
