@@ -94,3 +94,15 @@ def test_every_import_is_a_declared_dependency():
                 assert offered & declared, (
                     f"{path.relative_to(root)} imports {name!r}, which pyproject.toml does not name"
                 )
+
+
+def test_the_extra_all_means_all():
+    import re
+    import tomllib
+    from pathlib import Path
+
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    (every,) = extras["all"]
+    within = set(re.search(r"\[(.*)\]", every)[1].split(","))
+    assert within == set(extras) - {"all", "dev", "light"}, "light is made of others, dev is for whoever changes it"

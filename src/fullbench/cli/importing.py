@@ -12,7 +12,7 @@ from fullbench.cli.common import PicturesFromOption, say, show
 
 def import_files(
     kind: Annotated[str, typer.Argument(help="The kind of file, as `fullbench list` shows it under importers.")],
-    path: Annotated[Path, typer.Argument(help="The file, or a folder of such files.")],
+    path: Annotated[Path, typer.Argument(help="The file, a folder of such files, or a data set's name.")],
     out: Annotated[Path, typer.Option(help="A folder to write to.")],
     options: Annotated[
         list[str] | None, typer.Option("--option", help="NAME=VALUE, such as model=gpt-4o. Again for more.")
@@ -28,8 +28,11 @@ def import_files(
         fullbench import arena battles.json --out battles && fullbench run battles/study.toml
 
         fullbench import huggingface data.parquet --out mine --option question=prompt --option response.gpt-4o=answer
+
+        fullbench import huggingface ORG/NAME --out mine --option question=prompt
     """
     from fullbench.errors import InputError
+    from fullbench.files.exchange.hub import NAME, fetched
     from fullbench.files.pictures import allowing
     from fullbench.nouns.doors import load
     from fullbench.studies.export import export
@@ -38,10 +41,12 @@ def import_files(
     if wrong:
         raise InputError(f"an option is NAME=VALUE; found {wrong[0]!r}")
     importer = load("importers", kind)
-    if not path.exists():
+    named = kind == "huggingface" and not path.exists() and NAME.fullmatch(path.as_posix())
+    if not path.exists() and not named:
         raise InputError("there is no such file or folder", path=path)
     if out.exists() and any(out.iterdir()):
         raise InputError("the folder is not empty; choose another one, or move it away", path=out)
+    path = fetched(path.as_posix()) if named else path
     with allowing(*pictures_from or ()):
         brought = importer(path, dict(option.split("=", 1) for option in options or ()))
     counts = export(brought.record, out, benchmark=None)

@@ -129,6 +129,9 @@ def add(
     by_gain: Annotated[
         bool, typer.Option("--by-gain", help="For pairs of a ledger: ask first where votes count most.")
     ] = False,
+    pending: Annotated[
+        str, typer.Option(help="Of a ledger: only what this cascade leaves to people, as cascade:NAME.")
+    ] = "",
     database: DatabaseOption = None,
     data: DataOption = DATA,
 ) -> None:
@@ -139,6 +142,8 @@ def add(
         fullbench people add "which answer" --kind pair --ledger fullbench.ledger --votes 3 --most 5
 
         fullbench people add "is the judge right" --kind agree --ledger fullbench.ledger --judge length
+
+        fullbench people add "what waits" --kind pair --ledger fullbench.ledger --pending cascade:cheap
     """
     settings = settings_of(database, data)
     from fullbench.web.people.importing import Material, make
@@ -154,7 +159,7 @@ def add(
     with _ledger(ledger) as book, opened(settings) as connection:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
-            apart, apart_by, per_item, limit, tuple(apart_from or ()), ledger_study, unverified, by_gain,
+            apart, apart_by, per_item, limit, tuple(apart_from or ()), ledger_study, unverified, by_gain, pending,
         )  # fmt: skip
         counts = make(connection, settings, organiser(connection), plan, material, draft=draft)
     say(

@@ -109,7 +109,8 @@ def report(
 
             old, new = seated.judges_named(book, equate)
             shown = with_seam(shown, seated.record(book, [old, new], study=study), old, new)
-        shown = seated.noted(book, shown, columns, study=study, pilots=pilot)
+        who = seated.settled_by(book, judges or None, study=study, pilots=pilot)
+        shown = seated.noted(book, [*shown, *who], columns, study=study, pilots=pilot)
         if charts is not None:
             _draw(shown, charts)
         if paged is not None:

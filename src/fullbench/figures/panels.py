@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 from statistics import StatisticsError, correlation, fmean
 
+from fullbench.figures import cascades
 from fullbench.figures.clustered import scale_of
 from fullbench.figures.judging import shape, winner
 from fullbench.figures.places import OVERALL
-from fullbench.nouns.call import NOTHING
-from fullbench.nouns.panel import Cascade, Marks, Panel, View, combined
+from fullbench.figures.viewing import people_marks, place_of, recused
+from fullbench.figures.viewing import ruled as ruled_by
+from fullbench.nouns.panel import Marks, Panel, View, combined
 from fullbench.nouns.rubric import TOTAL, Rubric
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.nouns.verdict import Verdict
 
-Place = tuple[str, str, str, frozenset[tuple[str, int]]]
-"""What is ruled on, whatever the order: item, criterion, ballot, responses."""
 Group = tuple[str, str]
 """Criterion and shape of ruling."""
 
@@ -41,7 +41,7 @@ def rulings(view: View, verdicts: Iterable[Verdict]) -> list[Verdict]:
     counted = list(latest.values())
     if isinstance(view, Rubric):
         return _totals(view, counted)
-    return _panel(view, counted) if isinstance(view, Panel) else _cascade(view, counted)
+    return _panel(view, counted) if isinstance(view, Panel) else cascades.rulings(view, counted)
 
 
 def _panel(panel: Panel, verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -56,25 +56,25 @@ def _panel(panel: Panel, verdicts: Sequence[Verdict]) -> list[Verdict]:
         present = len({verdict.judge for verdict in marked})
         if present < panel.needed:
             missing = f"{present} of {len(panel.members)} members ruled, {panel.needed} are needed"
-            ruled.append(_recused(panel, given[0], missing))
+            ruled.append(recused(panel, given[0], missing))
             continue
         own = weights.get((given[0].criterion, shape(given[0])), {})
         voices = [own.get(verdict.judge, 0.0) for verdict in marked]
         if panel.rule == "agreement" and not any(voices):
-            ruled.append(_recused(panel, given[0], "no member's agreement with people is known"))
+            ruled.append(recused(panel, given[0], "no member's agreement with people is known"))
             continue
         marks = combined([verdict.marks or () for verdict in marked], panel.rule, voices if own else None)
-        ruled.append(_ruled(panel, given[0], marks))
+        ruled.append(ruled_by(panel, given[0], marks))
     return ruled
 
 
 def _weights(panel: Panel, verdicts: Sequence[Verdict]) -> Mapping[Group, Mapping[str, float]]:
     """How far each member agrees with people, by criterion and shape of ruling: Pearson's correlation of scores, the
     share of the same winners otherwise; whoever agrees by less than nothing counts for nothing."""
-    people = _people(verdicts)
+    people = people_marks(verdicts)
     met: dict[Group, dict[str, list[tuple[Marks, Marks]]]] = defaultdict(lambda: defaultdict(list))
     for verdict in verdicts:
-        votes = people.get(_place(verdict))
+        votes = people.get(place_of(verdict))
         if verdict.judge in panel.members and verdict.marks is not None and votes is not None:
             theirs = tuple(votes[shown] for shown in verdict.shown)
             met[verdict.criterion, shape(verdict)][verdict.judge].append((verdict.marks, theirs))
@@ -93,62 +93,6 @@ def _agreement(kind: str, pairs: Sequence[tuple[Marks, Marks]]) -> float:
         return 0.0
 
 
-def _people(verdicts: Sequence[Verdict]) -> dict[Place, dict[tuple[str, int], float]]:
-    """The mean mark that people give each response, wherever it was shown."""
-    marks: dict[Place, dict[tuple[str, int], list[float]]] = defaultdict(lambda: defaultdict(list))
-    for verdict in verdicts:
-        if verdict.judge == PEOPLE and verdict.marks is not None:
-            for shown, mark in zip(verdict.shown, verdict.marks, strict=True):
-                marks[_place(verdict)][shown].append(mark)
-    return {place: {shown: fmean(given) for shown, given in each.items()} for place, each in marks.items()}
-
-
-def doubtful(judge: str, verdicts: Iterable[Verdict], threshold: float) -> set[Place]:
-    """What a judge leaves in doubt: too few of its rulings on it say the same, whatever the order and the trial."""
-    given: dict[Place, list[str]] = defaultdict(list)
-    for verdict in verdicts:
-        if verdict.judge == judge:
-            given[_place(verdict)].append(_said(verdict))
-    doubts = set()
-    for place, said in given.items():
-        ruled = Counter(words for words in said if words)
-        if max(ruled.values(), default=0) < threshold * len(said):
-            doubts.add(place)
-    return doubts
-
-
-def _said(verdict: Verdict) -> str:
-    """A ruling in words that do not depend on the order shown; nothing for a fault."""
-    if verdict.marks is None:
-        return ""
-    return str(sorted(zip(verdict.shown, verdict.marks, strict=True)))
-
-
-def _cascade(cascade: Cascade, verdicts: Sequence[Verdict]) -> list[Verdict]:
-    doubts = {judge: doubtful(judge, verdicts, cascade.threshold) for judge in cascade.members}
-    large = {(verdict.case, verdict.trial): verdict for verdict in verdicts if verdict.judge == cascade.large}
-    people = _people(verdicts) if cascade.people else {}
-    ruled = []
-    for verdict in verdicts:
-        if verdict.judge != cascade.small:
-            continue
-        place = _place(verdict)
-        if place not in doubts[cascade.small] and verdict.marks is not None:
-            ruled.append(_ruled(cascade, verdict, verdict.marks))
-            continue
-        second = large.get((verdict.case, verdict.trial))
-        sure = second is not None and place not in doubts[cascade.large]
-        if place in people and not sure:
-            ruled.append(_ruled(cascade, verdict, tuple(people[place][shown] for shown in verdict.shown)))
-        elif second is None:
-            ruled.append(_recused(cascade, verdict, f"{cascade.large} has not ruled on it yet"))
-        elif second.marks is None or (cascade.people and not sure):
-            ruled.append(_recused(cascade, verdict, "it waits for people" if cascade.people else "both left it open"))
-        else:
-            ruled.append(_ruled(cascade, verdict, second.marks))
-    return ruled
-
-
 def _totals(rubric: Rubric, verdicts: Sequence[Verdict]) -> list[Verdict]:
     """The weighted total of each response; recused, with a count, where a criterion has no mark."""
     sheets: dict[tuple[str, tuple[tuple[str, int], ...], int], dict[str, Verdict]] = defaultdict(dict)
@@ -164,33 +108,13 @@ def _totals(rubric: Rubric, verdicts: Sequence[Verdict]) -> list[Verdict]:
         first = replace(sheet[wanted[0].name], ballot=TOTAL, criterion=OVERALL)
         marked = [(criterion, marks) for criterion in wanted if (marks := sheet[criterion.name].marks) is not None]
         if len(marked) < (all_of := len(rubric.of_item(item))):
-            totals.append(_recused(rubric, first, f"{len(marked)} of {all_of} criteria have a mark"))
+            totals.append(recused(rubric, first, f"{len(marked)} of {all_of} criteria have a mark"))
             continue
         shares = [criterion.weight * _share(marks[0], criterion.ballot) for criterion, marks in marked]
-        totals.append(_ruled(rubric, first, (fsum(shares) / fsum(criterion.weight for criterion in wanted),)))
+        totals.append(ruled_by(rubric, first, (fsum(shares) / fsum(criterion.weight for criterion in wanted),)))
     return totals
 
 
 def _share(mark: float, spec: str) -> float:
     low, high = scale_of(spec) or (0.0, 1.0)
     return (mark - low) / (high - low)
-
-
-def _place(verdict: Verdict) -> Place:
-    return verdict.item, verdict.criterion, verdict.ballot, frozenset(verdict.shown)
-
-
-def _ruled(view: View, verdict: Verdict, marks: Marks) -> Verdict:
-    return replace(_blank(view, verdict), marks=marks, fault=None)
-
-
-def _recused(view: View, verdict: Verdict, why: str) -> Verdict:
-    return replace(_blank(view, verdict), marks=None, fault="recused", text=why)
-
-
-def _blank(view: View, verdict: Verdict) -> Verdict:
-    """A verdict of the view in the place of a member's; nothing was asked for it."""
-    return Verdict(
-        verdict.case, view.name, verdict.item, verdict.contestants, verdict.ballot, verdict.criterion, verdict.trial,
-        fault="recused", usage=NOTHING, at=verdict.at, samples=verdict.samples,
-    )  # fmt: skip

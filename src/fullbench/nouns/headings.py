@@ -44,7 +44,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
         "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
         "attacks", "moved away", "sways found", "canaries", "matches by the old judge", "matches by the new judge",
-        "refusals", "short answers", "requests with the verb", "times found",
+        "refusals", "short answers", "by the small judge", "by the large judge", "by people", "pending",
+        "requests with the verb", "times found",
     ),
     ("number", ""): (
         "mark", "length in words", "threshold", "margin", "correctness", "visual", "correlation",
@@ -55,8 +56,9 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "who looks", "who does not look", "should change", "p corrected", "by chance", "ceiling",
         "share given", "share due", "mean confidence", "differed in the baseline", "least noticed",
         "mean before", "mean after", "weight before", "weight learned", "mean share",
+        "threshold, small", "threshold, large",
     ),
-    ("number", "more"): ("votes saved", "worth of a vote"),
+    ("number", "more"): ("votes saved", "worth of a vote", "agreement at least", "cost saved"),
     ("count", "less"): ("blind verdicts", "obeyed", "reading misled"),
     ("number", "less"): (
         "hours", "GB in the ledger", "GB in the lake", "GB held by tables", "hours to verify", "hours of tables",

@@ -101,6 +101,10 @@ class Cascade:
 
     A judge leaves a case in doubt when less than the share `threshold` of its rulings on the same responses, in
     whatever order and trial, say the same. The large judge is asked about such cases alone.
+
+    With an `agreement`, the threshold of either judge is not given but learned from people's marks, for each criterion
+    and ballot apart, so that what the cascade rules agrees with people at least so far; the chance that it does not is
+    at most `risk`. What neither judge is sure enough of waits for people, whether `people` is said or not.
     """
 
     name: str
@@ -108,6 +112,8 @@ class Cascade:
     large: str
     people: bool = False
     threshold: float = 1.0
+    agreement: float | None = None
+    risk: float = 0.05
 
     kind: ClassVar[Kind] = "panel"
 
@@ -118,19 +124,31 @@ class Cascade:
             raise InputError(f"{self.name} needs two judges, a small and a large one; found {self.small!r} twice")
         if not 0 < self.threshold <= 1:
             raise InputError(f"{self.name}: the threshold is a share above 0, at most 1; found {self.threshold:g}")
+        if self.agreement is not None and not 0 < self.agreement < 1:
+            raise InputError(f"{self.name}: the agreement is a share between 0 and 1; found {self.agreement:g}")
+        if not 0 < self.risk < 1:
+            raise InputError(f"{self.name}: the risk is a share between 0 and 1; found {self.risk:g}")
 
     @property
     def members(self) -> tuple[str, ...]:
         return self.small, self.large
 
     @property
+    def waits(self) -> bool:
+        """Whether what both judges leave in doubt is for people."""
+        return self.people or self.agreement is not None
+
+    @property
     def heard(self) -> tuple[str, ...]:
         """The judges whose verdicts the cascade's rulings are made from."""
-        return (*self.members, PEOPLE) if self.people else self.members
+        return (*self.members, PEOPLE) if self.waits else self.members
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"small": self.small, "large": self.large, "people": self.people, "threshold": self.threshold}
+        promised = {} if self.agreement is None else {"agreement": self.agreement, "risk": self.risk}
+        return {
+            "small": self.small, "large": self.large, "people": self.people, "threshold": self.threshold, **promised,
+        }  # fmt: skip
 
 
 View = Panel | Cascade | Rubric
@@ -141,5 +159,7 @@ def view_of(name: str, settings: Mapping[str, Any]) -> View:
     if name.startswith(RUBRIC):
         return Rubric.from_settings(name, settings)
     if name.startswith(CASCADE):
-        return Cascade(name, settings["small"], settings["large"], settings["people"], settings["threshold"])
+        promised = {key: settings[key] for key in ("agreement", "risk") if key in settings}
+        known = (settings["small"], settings["large"], settings["people"], settings["threshold"])
+        return Cascade(name, *known, **promised)
     return Panel(name, tuple(settings["members"]), settings["rule"], settings["quorum"])

@@ -353,15 +353,16 @@ class Conductor:
     def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
         """The study's tables; what is due and what failed calls cost stands in them, or beside a benchmark's own."""
         from fullbench.columns.builder import columns_of
-        from fullbench.figures import standard
+        from fullbench.figures import cascades, standard
         from fullbench.studies.narrow import with_due
 
         columns = with_due(columns_of(record), ledger, self.judges)
         due, failed = columns.due, columns.failed
+        who = [cascades.table(named, record.verdicts)] if (named := cascades.among(self.views)) else []
         if self.benchmark is None:
-            return [*standard.tables(columns, seed=self.study.seed), *self.odd]
+            return [*standard.tables(columns, seed=self.study.seed), *who, *self.odd]
         missing = [standard.faults(columns, together=True), standard.costs(columns)] if due or failed else []
-        return [*self.benchmark.tables(record), *self.odd, *missing]
+        return [*self.benchmark.tables(record), *who, *self.odd, *missing]
 
 
 def _by_place(responses: Iterable[Response]) -> dict[tuple[str, str, int], Response]:

@@ -115,7 +115,14 @@ def check(study: Said, wrong: Wrong) -> None:
 
 VIEWS: Mapping[str, Mapping[str, Types]] = {
     "panels": {"members": list, "rule": str, "quorum": int},
-    "cascades": {"small": str, "large": str, "people": bool, "threshold": (int, float)},
+    "cascades": {
+        "small": str,
+        "large": str,
+        "people": bool,
+        "threshold": NUMBER,
+        "agreement": NUMBER,
+        "risk": NUMBER,
+    },
     "rubrics": {"judge": str, "file": str, "criteria": list, "calls": str},
 }
 """The tables of a study's file that make judges of judges, and what each may hold."""
@@ -137,6 +144,8 @@ def views(key: str, value: Any, wrong: Wrong) -> dict[str, dict[str, Any]]:
             raise wrong(key, f"[{key}.{name}]: the key {lacking[0]!r} is missing")
         if not all(isinstance(member, str) and not is_view(member) for member in table.get("members", ())):
             raise wrong("members", f"[{key}.{name}]: members are judges' specs, no panels; found {table['members']!r}")
+        if {"threshold", "agreement"} <= table.keys():
+            raise wrong("threshold", f"[{key}.{name}]: the threshold is learned where an agreement is asked for")
         if key == "rubrics":
             if table.get("calls", "one") not in {"one", "each"}:
                 raise wrong("calls", f"[{key}.{name}]: calls is 'one' or 'each'; found {table['calls']!r}")

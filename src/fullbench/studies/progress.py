@@ -145,6 +145,13 @@ class LiveWatch:
         )
 
 
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    shell = sys.modules.get("IPython")
+    running = shell.get_ipython() if shell is not None else None
+    return running is not None and hasattr(running, "kernel")
+
+
 @contextmanager
 def watching(
     what: str, names: list[str], total: int | Mapping[str, int] | None, *, quiet: bool = False
@@ -153,7 +160,8 @@ def watching(
     if quiet:
         yield None
         return
-    if not sys.stderr.isatty():
+    notebook = in_notebook()
+    if not notebook and not sys.stderr.isatty():
         each = [total] * len(names) if isinstance(total, int) else [total[name] for name in names] if total else []
         yield LineWatch(what, sum(each) if each else None, sys.stderr)
         return
@@ -169,7 +177,9 @@ def watching(
         TextColumn("[green]{task.fields[spent]}"),
         TimeRemainingColumn(compact=True),
     )
-    with Progress(*columns, console=Console(file=terminal(sys.stderr))) as progress:
+    # In a notebook, rich draws in the cell's own output, whatever becomes of standard error.
+    console = Console(force_jupyter=True) if notebook else Console(file=terminal(sys.stderr))
+    with Progress(*columns, console=console) as progress:
         totals = {name: total[name] if isinstance(total, Mapping) else total for name in names}
         watch = LiveWatch(progress, totals)
         yield watch

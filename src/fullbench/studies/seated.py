@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fullbench.columns.table import Columns
+from fullbench.errors import InputError
+from fullbench.figures import cascades
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.means import tables as mean_tables
 from fullbench.figures.panels import rulings, with_views
+from fullbench.figures.viewing import Place
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.note import Note
 from fullbench.nouns.panel import View, is_view
@@ -78,6 +81,28 @@ def record(
     return Record(verdicts, stored.items, stored.responses)
 
 
+def settled_by(
+    ledger: Ledger, judges: Sequence[str] | None = None, *, study: str | None = None, pilots: bool = False
+) -> list[Table]:
+    """Who settled what of each cascade, where there is one."""
+    tables = [
+        cascades.table([view], _heard(ledger, view, name, pilots))
+        for name in ([ledger.one_study(study)] if study or ledger.study_named else ledger.studies())
+        for view in cascades.among(_wanted(ledger, judges))
+    ]
+    return [table for table in tables if table.rows]
+
+
+def waiting(ledger: Ledger, cascade: str, *, study: str | None = None) -> set[Place]:
+    """What a cascade leaves to people, who have not voted on it yet."""
+    (name,) = judges_named(ledger, [cascade])
+    known = {view.name: view for view in cascades.among(ledger.views())}
+    if name not in known:
+        there = ", ".join(known) or "none"
+        raise InputError(f"there is no cascade {cascade!r} in {ledger.place}; there are: {there}")
+    return cascades.pending(known[name], _heard(ledger, known[name], study or ledger.one_study(study), pilots=False))
+
+
 def around(ledger: Ledger, columns: Columns, *, study: str | None = None) -> Record:
     """The items and responses that columns of a study speak of, without verdicts: half of the time of a record."""
     spoken = set(columns.names["item"])
@@ -115,5 +140,5 @@ def _wanted(ledger: Ledger, judges: Sequence[str] | None) -> list[View]:
     return [view for view in ledger.views() if judges is None or view.name in judges]
 
 
-def _heard(ledger: Ledger, view: View, study: str, pilots: bool) -> tuple[Verdict, ...]:
+def _heard(ledger: Ledger, view: View, study: str | None, pilots: bool) -> tuple[Verdict, ...]:
     return tuple(ledger.record(list(view.heard), study=study, texts=False, pilots=pilots).verdicts)

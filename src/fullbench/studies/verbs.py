@@ -32,6 +32,7 @@ from fullbench.studies import hear as hearing
 from fullbench.studies import seated, specs
 from fullbench.studies.conduct import Conducted
 from fullbench.studies.kinds import conductor
+from fullbench.studies.progress import in_notebook, watching
 from fullbench.studies.study import Study, own_cases
 from fullbench.studies.trust import refuse_risks
 
@@ -85,7 +86,9 @@ def answer(
     models = [specs.contestant(model) if isinstance(model, str) else model for model in contestants]
     asked = items_of(items if isinstance(items, str | Path) else _held(items), question=question)
     with _open(ledger) as book:
-        answering.answer(models, asked, book, samples=samples)
+        names = [model.name for model in models]
+        with watching("answers", names, len(asked) * samples, quiet=not in_notebook()) as watch:
+            answering.answer(models, asked, book, samples=samples, watch=watch)
         return list(book.responses([model.name for model in models], item_keys=[item.key for item in asked]))
 
 
@@ -140,14 +143,15 @@ def judge(
             raise InputError("there is no case to hear: no item has as many responses as the ballot shows at once")
     bench = [specs.judge(named) if isinstance(named, str) else named for named in _several(judge)]
     with _open(ledger) as book:
-        hearing.hear(bench, lambda _: docket, book)
+        with watching("verdicts", [named.name for named in bench], len(docket), quiet=not in_notebook()) as watch:
+            hearing.hear(bench, lambda _: docket, book, watch=watch)
         return book.record([named.name for named in bench], cases={case.key for case in docket})
 
 
 def run(
     study: Study | Path | str | None = None,
     *,
-    quiet: bool = True,
+    quiet: bool | None = None,
     items: Any = None,
     contestant: Contestants = (),
     judge: Judges = (),
@@ -158,6 +162,7 @@ def run(
 ) -> Conducted:
     """Conduct a study, or the study in a file, in the ledger that it names; the same call goes on where one stopped.
 
+    In a notebook it shows how far it is, elsewhere with `quiet=False`.
     Without a study: `run(items=rows, contestant=[...], judge=[...], ballot="choice+tie")` lets contestants answer and
     judges rule.
     """
@@ -173,7 +178,7 @@ def run(
     refuse_risks(plan)
     conducting = conductor(plan)
     with Ledger(plan.ledger, pictures=plan.pictures, study=plan.name) as opened:
-        return conducting.conduct(opened, budget=plan.budget, quiet=quiet)
+        return conducting.conduct(opened, budget=plan.budget, quiet=not in_notebook() if quiet is None else quiet)
 
 
 _judge = judge  # `run` has an argument of that name

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from fullbench.errors import InputError
-from fullbench.figures.panels import doubtful
+from fullbench.figures.cascades import for_the_large
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
+from fullbench.nouns.verdict import PEOPLE
 from fullbench.studies.engines import Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
@@ -34,7 +35,8 @@ def named_views(study: Study, names: Mapping[str, str]) -> list[View]:
         for name, table in study.cascades.items():
             people, threshold = table.get("people", False), float(table.get("threshold", 1.0))
             small, large = names[table["small"]], names[table["large"]]
-            seated.append(Cascade(f"{CASCADE}{name}", small, large, people, threshold))
+            promised = {key: float(table[key]) for key in ("agreement", "risk") if key in table}
+            seated.append(Cascade(f"{CASCADE}{name}", small, large, people, threshold, **promised))
     except InputError as error:
         raise InputError(str(error), path=study.path) from error
     return seated
@@ -56,7 +58,9 @@ def left_in_doubt(judge: str, cases: Sequence[Case], ledger: Ledger, seated: Seq
     for view in seated:
         if isinstance(view, Cascade) and view.large == judge:
             verdicts = ledger.record([view.small], cases=keys, texts=False).verdicts
-            doubts |= doubtful(view.small, verdicts, view.threshold)
+            # A label that came in a file may stand under a case of its own: it is found by what it is about.
+            people = ledger.record([PEOPLE], study=ledger.study, texts=False).verdicts if view.waits else ()
+            doubts |= for_the_large(view, [*verdicts, *people])
     for case in cases:
         shown = frozenset((response.contestant, response.sample) for response in case.responses)
         if (case.item.id, case.criterion, case.ballot.spec, shown) in doubts:

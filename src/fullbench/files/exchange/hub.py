@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError
+from fullbench.errors import InputError, MissingExtra
 from fullbench.files.exchange.common import Gathering, files_in, picture_of
 from fullbench.files.nouns import write_items, write_responses, write_verdicts
 from fullbench.files.readers import read_rows
@@ -17,6 +18,7 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.verdict import PEOPLE
 
+FILES = ("*.parquet", "*.jsonl", "*.csv")
 OPTIONS = ("id", "question", "image", "reference", "winner")
 _USUAL: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "question_id", "index"), "question": ("question", "prompt", "instruction", "query"),
@@ -36,7 +38,7 @@ def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
         raise InputError(f"unknown option {strange[0]!r}; known: {', '.join(OPTIONS)}, response.NAME", path=path)
     held = Gathering(path)
     number = 0
-    for file in files_in(path, "*.parquet", "*.jsonl", "*.csv"):
+    for file in files_in(path, *FILES):
         for line, row in read_rows(file):
             number += 1
             where = {name: options.get(name) or _usual(name, row) for name in _USUAL}
@@ -63,6 +65,28 @@ def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
             if "winner" in options:
                 _vote(held, item, shown, answers, row[options["winner"]])
     return held.brought()
+
+
+NAME = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
+"""How a data set is called on the hub, with a revision where one is wanted: ORG/NAME@REVISION."""
+
+
+def fetched(name: str) -> Path:
+    """The folder of a data set that the hub has under a name; what was fetched before is taken from its cache."""
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    except ImportError as error:
+        raise MissingExtra(f"fetching the data set {name!r} from Hugging Face", "hub") from error
+    repo, _, revision = name.partition("@")
+    try:
+        folder = snapshot_download(
+            repo, repo_type="dataset", revision=revision or None, allow_patterns=[*FILES, "**/*.jpg", "**/*.png"]
+        )
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        why = str(error).strip().splitlines()[0]
+        raise InputError(f"the data set {name!r} cannot be fetched from Hugging Face: {why}") from error
+    return Path(folder)
 
 
 def _usual(name: str, row: Mapping[str, Any]) -> str:

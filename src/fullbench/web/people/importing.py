@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.item import REQUEST, Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.response import Response
+from fullbench.studies import seated
 from fullbench.web import ledgers, pictures
 from fullbench.web.accounts.users import User
 from fullbench.web.people import apart, gaining, omitted, sources, studies
@@ -48,6 +49,8 @@ class Material:
     """Whether items are judged too that are marked as not verified."""
     by_gain: bool = False
     """Whether the pairs are asked about in the order in which votes shrink the corrected leaderboard fastest."""
+    pending: str = ""
+    """A cascade of the ledger: only what waits for people there."""
     checked: Mapping[str, Checked] = field(default_factory=dict)
     """Pictures that were looked at and kept before, by digest."""
 
@@ -139,7 +142,19 @@ def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]
     )
     requests = 0 if material.items is not None or material.ledger is None else sum(map(_is_request, _every(material)))
     tasks = sources.tasks_of(kind, study.rules.ballot, items, answers, per_item=material.per_item, seed=study.seed)
-    return list(tasks), replace(left_out, requests=requests)
+    chosen = _waiting(tasks, study, material) if material.pending else tasks
+    return list(chosen), replace(left_out, requests=requests)
+
+
+def _waiting(tasks: Iterable[Content], study: Study, material: Material) -> Iterator[Content]:
+    """Those of the tasks that a cascade left to people."""
+    if material.ledger is None:
+        raise InputError("what a cascade leaves to people stands in its ledger: name it")
+    places = seated.waiting(material.ledger, material.pending, study=_study(material))
+    wanted = {(item, shown) for item, criterion, _, shown in places if criterion == study.rules.criterion}
+    for task in tasks:
+        if (task.item.id, frozenset((answer.contestant, answer.sample) for answer in task.responses)) in wanted:
+            yield task
 
 
 def _study(material: Material) -> str | None:

@@ -1,0 +1,49 @@
+"""What panels, cascades and rubrics have in common: what a ruling is about, people's marks on it, a view's verdict."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from fullbench.nouns.call import NOTHING
+from fullbench.nouns.panel import Marks, View
+from fullbench.nouns.verdict import PEOPLE, Verdict
+
+Place = tuple[str, str, str, frozenset[tuple[str, int]]]
+"""What is ruled on, whatever the order: item, criterion, ballot, responses."""
+PeopleMarks = dict[Place, dict[tuple[str, int], float]]
+
+
+def place_of(verdict: Verdict) -> Place:
+    """What a verdict is on."""
+    return verdict.item, verdict.criterion, verdict.ballot, frozenset(verdict.shown)
+
+
+def people_marks(verdicts: Sequence[Verdict]) -> PeopleMarks:
+    """The mean mark that people give each response, wherever it was shown."""
+    marks: dict[Place, dict[tuple[str, int], list[float]]] = defaultdict(lambda: defaultdict(list))
+    for verdict in verdicts:
+        if verdict.judge == PEOPLE and verdict.marks is not None:
+            for shown, mark in zip(verdict.shown, verdict.marks, strict=True):
+                marks[place_of(verdict)][shown].append(mark)
+    return {place: {shown: fmean(given) for shown, given in each.items()} for place, each in marks.items()}
+
+
+def ruled(view: View, verdict: Verdict, marks: Marks) -> Verdict:
+    """A view's ruling in the place of a member's verdict."""
+    return replace(_blank(view, verdict), marks=marks, fault=None)
+
+
+def recused(view: View, verdict: Verdict, why: str) -> Verdict:
+    """A view that does not rule, in the place of a member's verdict."""
+    return replace(_blank(view, verdict), marks=None, fault="recused", text=why)
+
+
+def _blank(view: View, verdict: Verdict) -> Verdict:
+    """A verdict of the view in the place of a member's; nothing was asked for it."""
+    return Verdict(
+        verdict.case, view.name, verdict.item, verdict.contestants, verdict.ballot, verdict.criterion, verdict.trial,
+        fault="recused", usage=NOTHING, at=verdict.at, samples=verdict.samples,
+    )  # fmt: skip

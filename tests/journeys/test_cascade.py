@@ -1,0 +1,173 @@
+"""A cascade with a promise: small judge, large judge, people; what waits is a campaign, and its votes come back."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+
+import pytest
+from typer.testing import CliRunner
+
+from fullbench.cli.app import app
+from fullbench.errors import InputError
+from fullbench.figures.cascades import decided
+from fullbench.nouns.panel import Cascade
+from fullbench.nouns.verdict import Verdict
+from tests.scripted_server import ScriptedServer
+
+ITEMS = 160
+STUDY = """
+name = "级联"
+items = "items.jsonl"
+responses = "answers.jsonl"
+labels = "labels.jsonl"
+judges = ["cascade:cheap"]
+ballots = ["choice"]
+ledger = "study.ledger"
+
+[cascades.cheap]
+small = "vllm:small@{url}?mode=direct&price_in=1&price_out=1"
+large = "vllm:large@{url}?mode=direct&price_in=20&price_out=20"
+agreement = 0.85
+"""
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+def cli(*words):
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def kind(number):
+    """Three in five items are easy; of the hard ones, every fourth is too hard for anybody but people."""
+    return "easy" if number % 5 < 3 else "too hard" if number % 10 == 3 else "hard"
+
+
+def lay_out(folder, url, labelled=ITEMS):
+    rng = random.Random(5)
+    items = [{"id": f"题{number}", "question": f"What is in picture {number}?"} for number in range(ITEMS)]
+    answers = [{"item": row["id"], "contestant": name, "text": f"{word}-{number}"}
+               for number, row in enumerate(items) for name, word in (("alpha", "good"), ("贝塔", "bad"))]  # fmt: skip
+    labels = [
+        {"item": f"题{number}", "contestants": ["alpha", "贝塔"], "ballot": "choice", "judge": "human", "rater": "r1",
+         "marks": [1, 0]}
+        for number in rng.sample(range(ITEMS), labelled) if kind(number) != "too hard"
+    ]  # fmt: skip
+    write(folder / "items.jsonl", items)
+    write(folder / "answers.jsonl", answers)
+    write(folder / "labels.jsonl", labels)
+    (folder / "study.toml").write_text(STUDY.format(url=url), encoding="utf-8")
+    return folder / "study.toml"
+
+
+def ruling(sees):
+    """A judge that finds the good answer where it sees well enough, and says A where it does not."""
+
+    def answer(asked):
+        number = int(re.search(r"good-(\d+)", asked.words)[1])
+        first = asked.words.index("good-") < asked.words.index("bad-")
+        right = "A" if first else "B"
+        return f"[[{right if kind(number) in sees or first else 'A'}]]"
+
+    return answer
+
+
+def table(tables):
+    (found,) = [table for table in tables if table["name"] == "cascades"]
+    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]], " ".join(map(str, found["notes"]))
+
+
+def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp_path):
+    with ScriptedServer({"small": ruling({"easy"}), "large": ruling({"easy", "hard"})}) as server:
+        study = lay_out(tmp_path, server.url)
+        ran = json.loads(cli("run", study, "--json", "--quiet"))
+        counts = Counter(kind(number) for number in range(ITEMS))
+        assert (len(server.of("small")), len(server.of("large"))) == (2 * ITEMS, 2 * (ITEMS - counts["easy"]))
+        asked = len(server.asked)
+        report = json.loads(cli("report", "--ledger", tmp_path / "study.ledger", "--json"))
+        for door in (ran, report):
+            (row,), notes = table(door)
+            assert [row[name] for name in ("by the small judge", "by the large judge", "by people", "pending")] == [
+                2 * counts["easy"], 2 * counts["hard"], 0, 2 * counts["too hard"],
+            ]  # fmt: skip
+            assert (row["threshold, small"], row["threshold, large"]) == (1.0, 1.0)
+            assert row["agreement at least"] >= 0.85
+            assert row["cost saved"] == pytest.approx(1 - (1 / 20 + (ITEMS - counts["easy"]) / ITEMS))
+            assert row["cost saved"] >= 0.5
+            assert "85%" in notes
+            assert "people add NAME --pending" in notes
+        site = ("--database", f"sqlite:///{tmp_path / 'web.sqlite'}", "--data", tmp_path / "data")
+        words = ["people", "add", "what waits", "--kind", "pair", "--ballot", "choice", "--pending", "cascade:cheap"]
+        made = CliRunner().invoke(app, [*words, "--ledger", str(tmp_path / "study.ledger"), *map(str, site)])
+        assert made.exit_code == 0, made.output
+        assert f"{counts['too hard']} tasks" in made.output
+
+        votes = [{"item": f"题{number}", "contestants": ["alpha", "贝塔"], "ballot": "choice", "judge": "human",
+                  "rater": "r2", "marks": [1, 0]} for number in range(ITEMS) if kind(number) == "too hard"]  # fmt: skip
+        labels = (tmp_path / "labels.jsonl").read_text(encoding="utf-8")
+        write(tmp_path / "labels.jsonl", [*map(json.loads, labels.splitlines()), *votes])
+        (row,), _ = table(json.loads(cli("run", study, "--json", "--quiet")))
+        assert (row["by people"], row["pending"]) == (2 * counts["too hard"], 0)
+        assert len(server.asked) == asked, "people's votes cost no call"
+        again = CliRunner().invoke(app, [*words, "--ledger", str(tmp_path / "study.ledger"), *map(str, site)])
+        assert again.exit_code != 0, "nothing waits any more"
+
+
+def test_where_people_marked_too_little_nobody_is_asked_in_vain_and_all_of_it_waits(tmp_path):
+    with ScriptedServer({"small": ruling({"easy"}), "large": ruling({"easy", "hard"})}) as server:
+        study = lay_out(tmp_path, server.url, labelled=8)
+        (row,), _ = table(json.loads(cli("run", study, "--json", "--quiet")))
+        assert server.of("large") == []
+    labelled = sum(1 for line in (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines() if line)
+    assert (row["by the small judge"], row["threshold, small"]) == (0, None)
+    assert (row["by people"], row["pending"]) == (2 * labelled, 2 * (ITEMS - labelled))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("agreement = 0.85", "agreement = 1.2", "the agreement is a share between 0 and 1"),
+        ("agreement = 0.85", "agreement = 0.85\nthreshold = 0.9", "the threshold is learned"),
+        ("agreement = 0.85", "agreement = 0.85\nrisk = 0", "the risk is a share between 0 and 1"),
+    ],
+)
+def test_a_promise_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, said):
+    study = lay_out(tmp_path, "http://127.0.0.1:9/v1")
+    study.write_text(study.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        cli("run", study)
+
+
+@pytest.mark.slow
+def test_both_judges_together_break_the_promise_in_at_most_five_percent_of_resamples():
+    """Judges that are right so often when sure that the whole cascade just misses or just reaches the target."""
+    rng = random.Random(11)
+    cascade = Cascade("cascade:c", "s", "l", agreement=0.85)
+
+    def heard(judge, item, sure, right):
+        votes = [right, right] if sure else [True, False]
+        return [Verdict(f"{item}{side}", judge, item, ("a", "b") if not side else ("b", "a"), "choice",
+                        marks=(1.0, 0.0) if vote != bool(side) else (0.0, 1.0))
+                for side, vote in enumerate(votes)]  # fmt: skip
+
+    for chances in ((0.84, 0.84), (0.9, 0.84), (0.84, 0.95)):
+        broken = 0
+        for _ in range(200):
+            verdicts = []
+            for number in range(150):
+                item, small_sure = f"q{number}", rng.random() < 0.7
+                verdicts += heard("s", item, small_sure, rng.random() < chances[0])
+                if not small_sure:
+                    verdicts += heard("l", item, rng.random() < 0.8, rng.random() < chances[1])
+                verdicts.append(Verdict(f"{item}p", "human", item, ("a", "b"), "choice", marks=(1.0, 0.0), rater="r"))
+            by = {who for _, who in decided(cascade, verdicts)}
+            weights = {"small": 0.7 if "small" in by else 0.0, "large": 0.24 if "large" in by else 0.0}
+            if (total := sum(weights.values())) > 0:
+                broken += (weights["small"] * chances[0] + weights["large"] * chances[1]) / total < 0.85
+        assert broken <= 0.05 * 200 + 8, "three standard deviations above 5 %"
