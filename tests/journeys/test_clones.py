@@ -302,7 +302,7 @@ def test_pictures_come_from_addresses_zips_and_parquet_and_are_not_fetched_twice
         study = tmp_path / "study.toml"
         study.write_text(
             f'name = "s"\nbenchmark = "visitbench"\ndata = "{root}"\nledger = "{tmp_path / "p.ledger"}"\n'
-            f'judges = ["vllm:j@{server.url}?manner=seeing"]\n'
+            f'judges = ["vllm:j@{server.url}"]\n'
         )
         cli("run", study, "--quiet", "--json")
         assert {len(one.pictures) for one in server.asked} == {1}

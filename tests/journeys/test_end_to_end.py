@@ -231,9 +231,8 @@ def visit_bench(folder, items, answers, judges) -> None:
     references = [{"item": item["id"], "contestant": "reference", "text": item["reference"]} for item in items]
     people += [row for row in labels(items, [*answers, *references], forced=True) if "reference" in row["contestants"]]
     write_rows(folder / "vb-labels.jsonl", people)
-    seeing = [f"{spec}?manner=seeing" for spec in judges]
     tables_list = json.loads(
-        cli("run", study(folder, "vb", "visitbench", [*seeing, "length", "rouge"]), "--quiet", "--json").stdout
+        cli("run", study(folder, "vb", "visitbench", [*judges, "length", "rouge"]), "--quiet", "--json").stdout
     )
     tables = {table["name"]: table for table in tables_list}
     verdicts = exported(folder, "vb")

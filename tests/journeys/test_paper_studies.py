@@ -161,10 +161,10 @@ def test_the_second_reader_is_shown_examples_and_rules_where_the_judge_was_uncle
     assert all(verdict.marks == (0.0, 1.0) for verdict in verdicts)
 
 
-def test_visit_bench_is_judged_as_in_the_paper_unless_a_spec_says_otherwise(folder):
-    """Captions in place of pictures, no reference, both orders; each of these can be overridden."""
-    expected = {"": (0, True, False), "?manner=ref-backed": (0, True, True), "?manner=seeing": (1, False, False),
-                "?sight=image": (1, False, False), "?reference=yes": (0, True, True)}  # fmt: skip
+def test_visit_bench_is_judged_by_pictures_or_as_in_the_paper_as_its_spec_says(folder):
+    """The paper's judge reads captions in place of pictures and no reference; both orders are asked in any case."""
+    expected = {"": (1, False, False), "?manner=ref-free": (0, True, False), "?manner=ref-backed": (0, True, True),
+                "?manner=seeing": (1, False, False), "?manner=ref-free&reference=yes": (0, True, True)}  # fmt: skip
     for number, (option, shown) in enumerate(expected.items()):
         with ScriptedServer({"j": lambda asked: "Overall, Response A is better."}) as server:
             spec = f"vllm:j@{server.url}{option}"
@@ -178,7 +178,7 @@ def test_visit_bench_is_judged_as_in_the_paper_unless_a_spec_says_otherwise(fold
     rows = read_jsonl(folder / "items.jsonl")
     write_rows(folder / "items.jsonl", [{**row, "captions": []} for row in rows])
     with ScriptedServer({"j": lambda asked: "Overall, Response A is better."}) as server:
-        spec = f"vllm:j@{server.url}"
+        spec = f"vllm:j@{server.url}?manner=ref-free"
         refused = cli("run", study(folder, "bare", benchmark="visitbench", judges=[spec]), "--quiet", code=2)
         assert "none of the 6 items with pictures has a caption for each" in refused.output
         assert "manner=seeing" in refused.output

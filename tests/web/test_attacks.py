@@ -66,6 +66,8 @@ def test_reflected_script_is_shown_as_text(client, organiser):
 def test_no_page_has_inline_script_style_or_handler(client, organiser):
     for visitor, path in [(client, "/login"), (client, "/api"), *((organiser, p) for p in ("/", "/work", "/people"))]:
         page = visitor.get(path).text
+        # A page's own address is no place from which anything is loaded.
+        page = page.replace(f'<link rel="canonical" href="{visitor.base_url}', '<link rel="canonical" href="')
         assert not re.search(r"<script(?![^>]*\bsrc=)", page)
         assert not re.search(r"<style|\sstyle=|\son\w+=", page)
         assert not re.search(r'(?:src|href)="https?://', page)

@@ -10,10 +10,12 @@ import typer
 from fullbench.cli.common import (
     DEFAULT_LEDGER,
     BudgetOption,
+    EngineOption,
     JsonOption,
     LedgerOption,
     PicturesOption,
     QuietOption,
+    asking_from,
     closing,
     say,
     show,
@@ -40,6 +42,7 @@ def propose(
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     quiet: QuietOption = False,
 ) -> int:
     """Let a model propose a rubric from examples; it waits in a file until a person confirms it.
@@ -58,8 +61,8 @@ def propose(
     examples = examples_of(items, responses, labels)
     purse = plan.purse(budget, [writer]) if budget is not None else None
     writer.answer(())
-    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        going = Going(book, budget=purse, stop=stop, quiet=quiet, specs={writer.name: model})
+    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+        going = Going(book, engine=where, budget=purse, stop=stop, quiet=quiet, specs={writer.name: model})
         criteria, tally = proposed(writer, examples, going, count=count)
     write_rubric(out, criteria, proposer=writer.name)
     say(f"{min(len(examples), EXAMPLES):,} of {len(examples):,} answers were shown as examples.")
@@ -124,6 +127,7 @@ def learn(
     ledger: LedgerOption = DEFAULT_LEDGER,
     pictures: PicturesOption = None,
     budget: BudgetOption = None,
+    engine: EngineOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
@@ -152,7 +156,7 @@ def learn(
     if calls not in CALLS:
         raise InputError(f"calls is {' or '.join(CALLS)}; found {calls!r}")
     tallies = []
-    with Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         proposer = ""
         if model is not None:
             writer = specs.contestant(model)
@@ -160,7 +164,7 @@ def learn(
             purse = plan.purse(budget, [writer]) if budget is not None else None
             seen = [entry for entry in examples_of(items, responses, labels)
                     if entry[2] is not None and not is_held_out(entry[0].id, held_out, seed)]  # fmt: skip
-            going = Going(book, budget=purse, stop=stop, quiet=quiet, specs={writer.name: model})
+            going = Going(book, engine=where, budget=purse, stop=stop, quiet=quiet, specs={writer.name: model})
             criteria, tally = proposed(writer, seen, going, count=count)
             tallies, proposer = [tally], writer.name
         elif rubric is not None:
@@ -174,7 +178,7 @@ def learn(
         conductor = Conductor(study)
         (plain, *_), (entry,) = conductor.judges, conductor.rubrics
         spent = sum(tally.usage.dollars or 0.0 for tally in tallies)
-        done = conductor.conduct(book, budget=budget, spent=spent, stop=stop, quiet=quiet)
+        done = conductor.conduct(book, engine=where, budget=budget, spent=spent, stop=stop, quiet=quiet)
         tallies += done.tallies
         data = marked(done.record, criteria, entry.judge.name, plain.name, ballot)
     if stop.reason:

@@ -80,7 +80,9 @@ def _sqlite(url: str) -> Engine:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A connection that sees one state of the database and changes nothing."""
-    with engine.connect() as connection:
+    # PostgreSQL would show each statement the state of its own moment: counts and lists of one page would disagree.
+    level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
+    with engine.connect().execution_options(**level) as connection:
         try:
             yield connection
         finally:

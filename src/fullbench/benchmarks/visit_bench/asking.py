@@ -19,7 +19,7 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.shares import wilson
 
-MANNERS = ("ref-free", "ref-backed", "seeing")
+MANNERS = ("seeing", "ref-free", "ref-backed")
 __all__ = ["MANNERS", "ablation", "compose", "judge", "verify", "wording", "words"]
 
 
@@ -33,12 +33,12 @@ def wording(name: str = "judge") -> Template:
 def words(manner: str = "") -> Mapping[str, Any]:
     """How a judge is asked in this benchmark, as `PromptedJudge` takes it.
 
-    `ref-free` (where nothing is said) reads the captions in place of the images, as the paper's judge did, and
-    `ref-backed` the verified reference as well; these two ask once, as the paper did. `seeing` looks at the images.
+    `seeing` (where nothing is said) looks at the images, `ref-free` reads the captions in their place, as the paper's
+    judge did, and `ref-backed` the verified reference as well; these two ask once, as the paper did.
     """
     if manner and manner not in MANNERS:
         raise InputError(f"unknown manner {manner!r}; known: {', '.join(MANNERS)}")
-    if manner == "seeing":
+    if manner in {"", "seeing"}:
         return {"template": wording()}
     return {"template": wording(), "sight": "described", "reference": manner == "ref-backed", "resample": 0}
 

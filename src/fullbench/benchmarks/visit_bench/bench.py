@@ -45,7 +45,7 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
 
 
 def wording(manner: str = "") -> Mapping[str, Any]:
-    """A wording for judges of answers to instructions about images: `ref-free` (usual), `ref-backed` or `seeing`."""
+    """A wording for judges of answers to instructions about images: `seeing`, `ref-free` or `ref-backed`."""
     from fullbench.benchmarks.visit_bench import asking
 
     return asking.words(manner)
@@ -97,7 +97,7 @@ visit_bench = Benchmark(
     cases=cases,
     tables=tables,
     wording=wording,
-    manners=("ref-free", "ref-backed", "seeing"),
+    manners=("seeing", "ref-free", "ref-backed"),
     references=references,
     submission=submission,
     bring=bring,
