@@ -179,8 +179,9 @@ def test_from_a_draft_and_a_pilot_to_a_ruling_that_counts(site):
         assert column(shown_board, "duels won") == pytest.approx(wanted), options
         assert note in " ".join(shown_board["notes"])
         assert note in site.cli("card", "a-model", "--ledger", site.ledger, "--json", *options)
-    listed = boss.get("/api/v1/boards").json()["rows"]
-    (name,) = (row["name"] for row in listed if row["judge"] == "human")
+    (name,) = until(
+        lambda: [row["name"] for row in boss.get("/api/v1/boards").json()["rows"] if row["judge"] == "human"]
+    )
     page = until(lambda: found if left_out in (found := boss.get(f"/api/v1/boards/{name}").text) else "")
     assert column(json.loads(page)["tables"][0], "duels won") == pytest.approx(without_pilot)
 

@@ -91,6 +91,7 @@ def test_what_waits_for_a_far_commit_is_bounded_and_what_is_acknowledged_is_ther
             assert not near.verify()
 
 
+@pytest.mark.slow
 def test_answers_too_go_to_a_far_ledger_without_holding_up_the_asking(postgres):
     """Contestants with a ledger 50 ms away each way: not one look into it for each answer."""
     if not hasattr(postgres, "port"):
