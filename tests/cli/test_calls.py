@@ -220,8 +220,9 @@ def test_a_budget_is_not_passed_by_retries(tmp_path):
     with Ledger(tmp_path / "l.ledger", read_only=True) as book:
         (account,) = (account for account in book.bill() if account.role == "judge")
     assert account.usage.calls == answered
-    dearest = 10_000 * 200 / 1e6
-    assert 15 < (account.usage.dollars or 0) <= 20 + 8 * dearest
+    dearest, cheapest = 10_000 * 200 / 1e6, 10_000 * 100 / 1e6
+    # What is in flight is set aside at its estimate, and the server may count half of that.
+    assert 20 - dearest - 8 * (dearest - cheapest) <= (account.usage.dollars or 0) <= 20 + 8 * dearest
 
 
 def test_a_budget_for_the_study_counts_what_earlier_runs_spent(tmp_path):
