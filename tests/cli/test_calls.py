@@ -221,7 +221,7 @@ def test_a_budget_is_not_passed_by_retries(tmp_path):
         (account,) = (account for account in book.bill() if account.role == "judge")
     assert account.usage.calls == answered
     dearest = 10_000 * 200 / 1e6
-    # What is in flight is set aside at its estimate, of which the server counts half: three quarters are spent at least.
+    # What is in flight is set aside at its estimate, of which the server counts half: three quarters go at least.
     assert 45 < (account.usage.dollars or 0) <= 60 + 8 * dearest
 
 
