@@ -264,7 +264,8 @@ def test_a_panel_is_on_the_exported_site_with_the_same_figures(ran, tmp_path):
     assert {table["source"]["judge"] for table in alone if "judge" in table["source"]} == {"panel:多数"}
     board = boards(alone, "panel:多数", "overall", "score")
     pages = [path.read_text(encoding="utf-8") for path in (tmp_path / "site").rglob("*.html")]
-    own = [page for page in pages if "Leaderboard by panel:多数, from single marks" in page]
+    leaderboards = [path.read_text(encoding="utf-8") for path in (tmp_path / "site" / "boards").glob("*.html")]
+    own = [page for page in leaderboards if "Leaderboard by panel:多数, from single marks" in page]
     assert len(own) == 1, "the board under the usual criterion"
     for value in cells(board, "mean score:1-5").values():
         assert f"{value:.2f}" in own[0]
