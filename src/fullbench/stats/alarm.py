@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from math import log
+from math import ceil, log
 
 import numpy as np
 
@@ -64,30 +64,47 @@ def limit(differed: int, calls: int, shift: float, chance: float = CAUTIOUS, hor
     step = max(1, round(log(raised / share) / -log((1 - raised) / (1 - share))))
     levels = (np.arange(_DRAWS) + 0.5) / _DRAWS
     shares = np.asarray(betaincinv(differed + 0.5, calls - differed + 0.5, levels))
+    return Limit(step, _lowest_ring(shares, step, chance, horizon))
+
+
+def _lowest_ring(shares: Floats, step: int, chance: float, horizon: int) -> int:
+    """The lowest place to ring at with false alarms no more frequent than `chance`.
+
+    False alarms fall about exponentially with the place: the next place to try lies on the line through the last two
+    that were tried, on a logarithmic scale.
+    """
     low, high = step, 4 * step
-    while high < _HIGHEST and _false_alarms(shares, step, high, horizon) > chance:
-        low, high = high, 2 * high
+    before, last = (step, 1.0), (high, _false_alarms(shares, step, high, horizon))
+    while last[1] > chance and high < _HIGHEST:
+        low, high = high + 1, 2 * high
+        before, last = last, (high, _false_alarms(shares, step, high, horizon))
     while low < high:
-        middle = (low + high) // 2
-        if _false_alarms(shares, step, middle, horizon) <= chance:
-            high = middle
+        place = (low + high) // 2
+        if 0 < last[1] != before[1] > 0:
+            slope = log(last[1] / before[1]) / (last[0] - before[0])
+            place = min(high - 1, max(low, last[0] + ceil(log(chance / last[1]) / slope)))
+        before, last = last, (place, _false_alarms(shares, step, place, horizon))
+        if last[1] <= chance:
+            high = place
         else:
-            low = middle + 1
-    return Limit(step, low)
+            low = place + 1
+    return low
 
 
 def _false_alarms(shares: Floats, step: int, ring: int, horizon: int = HORIZON) -> float:
     """The chance that the sum reaches `ring` within the horizon, averaged over shares."""
-    states = np.zeros((len(shares), ring))
+    states, moved = np.zeros((len(shares), ring)), np.zeros((len(shares), ring))
     states[:, 0] = 1.0
     differ, agree = shares[:, None], 1 - shares[:, None]
+    raised = np.empty((len(shares), max(0, ring - step)))
     for _ in range(horizon):
-        moved = np.zeros_like(states)
-        moved[:, :-1] = agree * states[:, 1:]
+        np.multiply(agree, states[:, 1:], out=moved[:, :-1])
+        moved[:, -1] = 0.0
         moved[:, 0] += (agree * states[:, :1])[:, 0]
         if step < ring:
-            moved[:, step:] += differ * states[:, :-step]
-        states = moved
+            np.multiply(differ, states[:, :-step], out=raised)
+            moved[:, step:] += raised
+        states, moved = moved, states
     return float(1 - states.sum(axis=1).mean())
 
 
