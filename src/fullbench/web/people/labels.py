@@ -229,8 +229,9 @@ def written(connection: Connection, study: Study, find: Find | None = None) -> I
 def answered(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
     """Answers to the queues of `fullbench compose`, as rows that `fullbench compose accept` reads.
 
-    The majority decides; where it is a draw the row waits. A text is that of the first who agrees with the majority;
-    whose fault it is and what is wrong is what most of those say, of equally many the first; notes are all there.
+    A lead's ruling decides where there is one, else the majority; where that is a draw the row waits. A text is that of
+    the first who agrees with the majority; whose fault it is and what is wrong is what most of those say, of equally
+    many the first; notes are all there.
     """
     if study.kind_name not in {"rewrite", "verify"}:
         raise InputError(f"queues hold rewordings and references; {study.name!r} is of the kind {study.kind_name}")
@@ -239,6 +240,8 @@ def answered(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
     by_task: dict[int, list[Vote]] = {}
     for vote in counted_votes:
         by_task.setdefault(vote.task, []).append(vote)
+    for ruling in adjudicating.rulings(connection, study):
+        by_task[ruling.task], most[ruling.task] = [ruling], ruling.label
     for task, content in contents(connection, study):
         label = most.get(task)
         agreeing = [vote.answer for vote in by_task.get(task, ()) if label and vote.label == label]
