@@ -107,7 +107,7 @@ def _table(name: str, figure: str, cells: Sequence[Reproduced]) -> Table:
         notes.append(
             Note(
                 "cli.reproduce.the-largest-difference-from-a",
-                "The largest difference from a printed figure is {gaps:.3g}.",
+                "The largest difference from a printed figure is {gaps:.3f}.",
                 gaps=max(gaps),
             )
         )
