@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +19,6 @@ from fullbench.cli.common import (
     say,
     show,
 )
-from fullbench.nouns.table import Table
 
 
 def report(
@@ -112,23 +110,12 @@ def report(
         who = seated.settled_by(book, judges or None, study=study, pilots=pilot)
         shown = seated.noted(book, [*shown, *who], columns, study=study, pilots=pilot)
         if charts is not None:
-            _draw(shown, charts)
+            from fullbench.reports.charts import write_charts
+
+            for path in write_charts(shown, charts):
+                say(f"The chart: {path}")
         if paged is not None:
             page(book.title, record, shown, paged, source={"ledger": book.digest()}, unveiled=unveiled)
             say(f"The page: {paged}")
         else:
             show(shown, as_json=as_json, out=out)
-
-
-def _draw(tables: Sequence[Table], folder: Path) -> None:
-    """The charts of the tables that have one, under the tables' names."""
-    import re
-
-    from fullbench.reports.charts import chart, write_chart
-
-    for table in tables:
-        drawn = chart(table)
-        if drawn is not None:
-            name = re.sub(r"[^\w.-]+", "-", table.name)
-            for suffix in ("svg", "png"):
-                say(f"The chart: {write_chart(drawn, folder / f'{name}.{suffix}')}")
