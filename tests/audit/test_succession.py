@@ -188,7 +188,7 @@ def test_a_successor_stands_on_the_old_scale_with_the_seam_in_view(tmp_path, mon
         play(ledger, "new", 2.0, range(500, 650), set(WORTH))
     done = CliRunner().invoke(app, ["equate", "old", "new", "--ledger", "board.ledger", "--json"])
     assert done.exit_code == 0, done.output
-    table = json.loads(done.output)[0]
+    table = json.loads(done.stdout)[0]
     rows = {row[0]: dict(zip(table["columns"], row, strict=True)) for row in table["rows"]}
     assert {name: row["judged by"] for name, row in rows.items()} == {
         **dict.fromkeys(known, "both judges"), "eve": "new judge",
