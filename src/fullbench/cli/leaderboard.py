@@ -260,6 +260,7 @@ def show_board(
 
         fullbench leaderboard show --judge length --history --out board.html
     """
+    from fullbench.audit.equate import with_seams
     from fullbench.errors import InputError
     from fullbench.figures import corrected as corrections
     from fullbench.figures import joint
@@ -299,6 +300,7 @@ def show_board(
             if history:
                 tables.append(submissions.history(seated.record(book, [who], pilots=pilot), who, chosen))
                 tables.append(submissions.coverage(book, list(around.items.values())))
+            tables = with_seams(tables, book, one, judges=[who])
             tables = seated.noted(book, tables, columns, study=one, pilots=pilot)
         if out is not None and out.suffix in {".html", ".htm"}:
             record = seated.record(book, [judge] if judge else None, pilots=pilot)
