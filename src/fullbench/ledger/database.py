@@ -180,6 +180,10 @@ class Database(Protocol):
         """Whether the same transaction may succeed when it is tried again."""
         ...
 
+    def contended(self, error: Exception) -> bool:
+        """Whether two stood in each other's way, so that a try soon after goes through."""
+        ...
+
     def settled(self, reader: Connection) -> AbstractContextManager[None]:
         """Wait until no commit is half-way, and hold back new ones meanwhile."""
         ...

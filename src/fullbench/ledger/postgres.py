@@ -190,7 +190,9 @@ class Postgres:
         usual: dict[str, Any] = {
             "connect_timeout": 10, "application_name": "fullbench", "keepalives_idle": 30, "client_encoding": "utf8",
         }  # fmt: skip
-        raw = psycopg.connect(**{**usual, **given}, autocommit=True)
+        # Nothing is prepared: where a pipeline ends in an error, the server has skipped statements that psycopg takes
+        # for prepared from then on.
+        raw = psycopg.connect(**{**usual, **given}, autocommit=True, prepare_threshold=None)
         raw.execute(ours(f"SET search_path TO {SPACE}"))
         return PostgresConnection(raw)
 
@@ -232,12 +234,18 @@ class Postgres:
             yield pause
 
     def passing(self, error: Exception) -> bool:
-        """A lost connection, a server that starts again, a deadlock."""
+        """A lost connection, a server that starts again."""
         import psycopg
 
         if not isinstance(error, psycopg.OperationalError):
             return False
-        return error.sqlstate is None or error.sqlstate in LOST | AGAIN or error.sqlstate.startswith("08")
+        return error.sqlstate is None or error.sqlstate in LOST or error.sqlstate.startswith("08")
+
+    def contended(self, error: Exception) -> bool:
+        """A deadlock and its like: the server is there, and who was in the way has gone on."""
+        import psycopg
+
+        return isinstance(error, psycopg.OperationalError) and error.sqlstate in AGAIN
 
     def sole(self, name: str) -> AbstractContextManager[None]:
         return self._holds.sole(name)

@@ -94,6 +94,9 @@ class Sqlite:
     def passing(self, error: Exception) -> bool:
         return False
 
+    def contended(self, error: Exception) -> bool:
+        return False
+
     @contextmanager
     def settled(self, reader: Connection) -> Iterator[None]:
         yield

@@ -336,14 +336,22 @@ def _with_end(batch: Batch) -> Iterator[tuple[str, Sequence[Row]]]:
     yield "commits", [(time.time(), schema.SEALS)]
 
 
+_CONTENDED = 200
+"""How often a transaction that met another is tried."""
+
+
 def patiently(database: Database, work: Callable[[], T]) -> T:
-    """Do it, again and again while the trouble may pass."""
-    pauses = database.pauses()
+    """Do it, again and again while the trouble may pass.
+
+    Tries that met somebody else are counted, not timed: on a busy machine each takes long, and each lets one through.
+    """
+    pauses, met = database.pauses(), iter([0.05] * _CONTENDED)
     while True:
         try:
             return work()
         except database.errors as error:
-            pause = next(pauses, None) if database.passing(error) else None
+            waiting = met if database.contended(error) else pauses if database.passing(error) else iter(())
+            pause = next(waiting, None)
             if pause is None:
                 raise
             time.sleep(pause)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import importlib.util
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -161,6 +162,8 @@ def main(file: str, context: str, threads: str) -> None:
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()
     sys.stdin.read()
+    # There is nothing to save, and llama.cpp's own end has been seen to wait for ever on a busy machine.
+    os._exit(0)
 
 
 if __name__ == "__main__":

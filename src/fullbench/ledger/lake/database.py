@@ -125,6 +125,9 @@ class Parquet:
     def passing(self, error: Exception) -> bool:
         return False
 
+    def contended(self, error: Exception) -> bool:
+        return False
+
     @contextmanager
     def settled(self, reader: Connection) -> Iterator[None]:
         yield
