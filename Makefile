@@ -15,7 +15,7 @@ help:
 	@echo "make unit       the fast tests: nouns, reading, files, stats, figures, judges (under 90 seconds)"
 	@echo "make coverage   the fast tests once more, with the share of lines that they run"
 	@echo "make versions   types for Python 3.11, 3.12 and 3.13, without running anything"
-	@echo "make test       style, types, layers and all tests (under 12 minutes on two cores)"
+	@echo "make test       style, types, layers and all tests (under 15 minutes on two idle cores)"
 	@echo "make test-slow  proofs that take minutes (many kills, many seeds)"
 	@echo "make bench      speed, as ratios against peers measured in the same run; kept in bench/history"
 	@echo "make bench-check  the same; exit code 1 where a figure is worse than in earlier runs"
