@@ -13,7 +13,7 @@ help:
 	@echo "make demo       judge models on pictures with known truth, and open the report"
 	@echo "make docs       the site of the docs, in build/site; no network is needed once the extra docs is installed"
 	@echo "make unit       the fast tests: nouns, reading, files, stats, figures, judges (under 90 seconds)"
-	@echo "make coverage   the fast tests once more, with the share of lines that they run"
+	@echo "make coverage   the fast tests once more, with the share of lines that they run; fails below what pyproject.toml says"
 	@echo "make versions   types for Python 3.11, 3.12 and 3.13, without running anything"
 	@echo "make test       style, types, layers and all tests (under 15 minutes on two idle cores)"
 	@echo "make test-slow  proofs that take minutes (many kills, many seeds)"
