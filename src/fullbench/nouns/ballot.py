@@ -250,9 +250,7 @@ class Choice(Ballot):
         if language == "zh":
             what = f"最好的回答的字母（{letters}{f'；分不出写 {tied}' if self.tie else ''}）"
             return _ask(language, form, what, _example(1, form, "字母"))
-        what = (
-            f"the letter of the best response ({letters}{f', or {tied} when none is ahead' if self.tie else ''})"
-        )
+        what = f"the letter of the best response ({letters}{f', or {tied} when none is ahead' if self.tie else ''})"
         return _ask(language, form, what, _example(1, form, "letter"))
 
     def allows(self, marks: Sequence[float]) -> bool:
