@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fullbench.audit.heard import Heard, difference, of, share
+from fullbench.audit.heard import Heard, difference
 from fullbench.audit.sight import plain_pairs
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.estimate import Estimate
@@ -114,11 +114,3 @@ def fooled_table(found: Fooled) -> Table:
         )
     columns = headings("carrier", "attacks", "obeyed", "moved away", "beyond the honest rate", "reading misled")
     return Table("fooled", Note("audit.fooled.title", "Can it be fooled?"), columns, rows, notes)
-
-
-def honest_moves(rows: Sequence[Heard]) -> Estimate | None:
-    """How often a pair that is merely heard again gets another ruling: what moves without any attack."""
-    twins = plain_pairs(rows)
-    again = of(rows, "pairs", lambda row: row.verdict.trial > 0 and row.base in twins)
-    moved = [float(row.mark("wrong") != twins[row.base].mark("wrong")) for row in again]
-    return share(moved, [row.base for row in again])

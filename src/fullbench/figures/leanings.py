@@ -35,15 +35,20 @@ Place = tuple[str, str, frozenset[tuple[str, int]]]
 class _Rows:
     """What a judge said of responses or pairs, and people's votes on the same, in the order that it was shown.
 
-    `marks` are the means of several trials; `rulings` are the marks as they were given, each with its row in `ruled`.
+    `verdicts`, `marks` and `item` have an entry for each row (a response, or a pair), `rulings` and `ruled` for each
+    ruling on a row, the rest for each vote. `marks` are the means of several trials.
     """
 
     verdicts: Sequence[Verdict]
     marks: Floats
+    """Of the response; of a pair 1 where the first shown won, -1 where it lost, 0 for a tie."""
     rulings: Floats
+    """The marks as they were given."""
     ruled: Ints
+    """The row that a ruling is on."""
     item: Ints
     response: Ints
+    """The row that a vote is about."""
     vote: Floats
     rater: Ints
 
@@ -81,7 +86,8 @@ def _gathered(
     for number, verdict in enumerate(verdicts):
         for other in votes[_place(verdict)]:
             response.append(number)
-            vote.append(_seen(other, verdict))
+            vote.append(_vote_on(other, verdict))
+            # Where votes name no rater, the number of the trial tells people apart.
             rater.append(f"{other.rater}/{other.trial}")
     return _Rows(
         verdicts, np.array([np.mean(each) for each in rulings], dtype=np.float64),
@@ -92,7 +98,7 @@ def _gathered(
     )  # fmt: skip
 
 
-def _seen(vote: Verdict, verdict: Verdict) -> float:
+def _vote_on(vote: Verdict, verdict: Verdict) -> float:
     """What a vote says of the response of a verdict, or for the first shown of its two."""
     marks = dict(zip(vote.shown, vote.marks or (), strict=True))
     first, *rest = (marks[shown] for shown in verdict.shown)
@@ -140,13 +146,13 @@ def of_scores(meetings: Met, judge: str, own: Collection[str]) -> Iterator[Findi
     by_ballot = list(scores(meetings, judge))
     for ballot, rows in by_ballot:
         on = ballot if len(by_ballot) > 1 else ""
-        yield from _of_ballot(meetings.record, judge, rows, clustered.scale_of(ballot), (set(own), on))
+        yield from _of_ballot(meetings.record, judge, rows, clustered.scale_of(ballot), own=set(own), on=on)
 
 
 def _of_ballot(
-    record: Record, judge: str, rows: _Rows, scale: Scale | None, chosen: tuple[set[str], str]
+    record: Record, judge: str, rows: _Rows, scale: Scale | None, *, own: Collection[str], on: str
 ) -> Iterator[Finding]:
-    own, on = chosen
+    """The findings on one ballot. `own` names the contestants of the judge's family; `on` the ballot, if several."""
     words = _words(record, rows)
     is_own = np.array([float(verdict.contestants[0] in own) for verdict in rows.verdicts])
     traits: dict[str, Floats] = {}
@@ -154,29 +160,31 @@ def _of_ballot(
         traits["words"] = np.log2(words)
     if np.ptp(is_own) > 0:
         traits["own"] = is_own
+    # The mean of several hearings need not be a mark of the scale: then it is taken as a number like any other.
     whole = scale if float(np.abs(rows.marks - np.rint(rows.marks)).max()) == 0 else None
+    # Too few items, or traits that cannot be told apart: what needs no fit is still said.
     try:
-        found = effects(rows.marks, rows.votes(lenient=True), traits, rows.item, scale=whole)
+        by_trait = effects(rows.marks, rows.votes(lenient=True), traits, rows.item, scale=whole)
     except (Undefined, np.linalg.LinAlgError):
-        found = {}
+        by_trait = {}
     if words is not None:
         yield from _correlations(judge, rows, words, on)
-    if "words" in found:
+    if "words" in by_trait:
         opening = Note(
             "probes.twice", "At the same worth, twice the words change its score by {value:+.2f}",
-            value=found["words"].estimate.value,
+            value=by_trait["words"].estimate.value,
         )  # fmt: skip
         leans = (LEANS["long-gain"], LEANS["long-lose"])
-        yield _finding(judge, ("length", _figure("marks for twice the words", on)), found["words"], opening, leans)
-    if "own" in found:
+        yield _finding(judge, ("length", _figure("marks for twice the words", on)), by_trait["words"], opening, leans)
+    if "own" in by_trait:
         opening = Note(
             "probes.own-scores", "At the same worth, its own family's answers get {value:+.2f} more than others'",
-            value=found["own"].estimate.value,
+            value=by_trait["own"].estimate.value,
         )  # fmt: skip
         leans = (LEANS["own"], LEANS["hard-on-own"])
-        yield _finding(judge, ("ego", _figure("extra marks for its own", on)), found["own"], opening, leans)
-    if found:
-        yield from _leniency(judge, rows, found, on)
+        yield _finding(judge, ("ego", _figure("extra marks for its own", on)), by_trait["own"], opening, leans)
+    if by_trait:
+        yield from _leniency(judge, rows, by_trait, on)
     yield from _entropies(judge, rows, on)
 
 
@@ -205,8 +213,8 @@ def _correlations(judge: str, rows: _Rows, words: Floats, on: str) -> Iterator[F
     yield Finding(judge, "length", _figure("correlation with words", on), ours, theirs, says)
 
 
-def _leniency(judge: str, rows: _Rows, found: Mapping[str, Effect], on: str) -> Iterator[Finding]:
-    shift, scale = found["shift"], found["scale"]
+def _leniency(judge: str, rows: _Rows, by_trait: Mapping[str, Effect], on: str) -> Iterator[Finding]:
+    shift, scale = by_trait["shift"], by_trait["scale"]
     opening = Note(
         "probes.shift", "On the same answers its scores are {value:+.2f} from people's", value=shift.estimate.value
     )
@@ -301,22 +309,23 @@ def of_pairs(meetings: Met, judge: str, own: Collection[str]) -> Iterator[Findin
     if rows is None:
         return
     sides = [[name in own for name in verdict.contestants] for verdict in rows.verdicts]
+    # 1 where the first shown is of the judge's own family and the second is not, -1 the other way round
     lead = np.array([float(first) - float(second) for first, second in sides])
     traits: dict[str, Floats] = {"own": lead} if np.ptp(lead) > 0 else {}
     try:
-        found = effects(rows.marks, rows.votes(lenient=False), traits, rows.item)
+        by_trait = effects(rows.marks, rows.votes(lenient=False), traits, rows.item)
     except (Undefined, np.linalg.LinAlgError):
-        found = {}
-    if found:
-        yield from _first_shown(judge, rows, found["constant"])
+        by_trait = {}
+    if by_trait:
+        yield from _first_shown(judge, rows, by_trait["constant"])
     gap, ours, theirs = _shares(rows, rows.marks == 0, rows.vote == 0)
     opening = Note(
         "probes.ties", "It calls {ours} of pairs ties, a person {theirs}", ours=percent(ours), theirs=percent(theirs)
     )
     yield Finding(judge, "ties", "ties", ours, theirs, opening, gap.p, gap.value, LEANS["more-ties"],
                   LEANS["fewer-ties"])  # fmt: skip
-    if "own" in found:
-        yield from _own_wins(judge, rows, lead, found["own"])
+    if "own" in by_trait:
+        yield from _own_wins(judge, rows, lead, by_trait["own"])
 
 
 def _first_shown(judge: str, rows: _Rows, effect: Effect) -> Iterator[Finding]:

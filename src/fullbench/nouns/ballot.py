@@ -19,9 +19,9 @@ Style = Literal["marker", "json", "bare"]
 """A ruling in double brackets, as a JSON object with reasons, or as a JSON object without."""
 Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
+"""What responses are called where they are shown together; one more letter stands for a tie."""
 REASONS = '"analysis": "...", '
+"""Where reasons stand in the example of a JSON reply: before the judgement, so that they are thought of first."""
 
 
 class Reader(Protocol):
@@ -31,6 +31,7 @@ class Reader(Protocol):
 
 
 _READERS: list[Reader] = []
+"""The one reader, once the reading room has named it; a list, so that no `global` is needed."""
 
 
 def read_with(reader: Reader) -> None:
@@ -83,6 +84,7 @@ class Ballot(ABC):
         tokens = self._tokens(marks)
         if form == "marker":
             return ", ".join(f"[[{token}]]" for token in tokens)
+        # Numbers are written as numbers, letters and words as strings.
         values = [json.loads(token) if re.fullmatch(r"-?\d[\d.e-]*", token) else token for token in tokens]
         return json.dumps({"judgement": values[0] if len(values) == 1 else values}, ensure_ascii=False)
 
@@ -243,11 +245,12 @@ class Choice(Ballot):
         _check_count("choice", n, 2, len(LETTERS) - 1)
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
-        letters, even = f"{LETTERS[0]} - {LETTERS[n - 1]}" if n > 2 else "A / B", LETTERS[n]
+        letters = f"{LETTERS[0]} - {LETTERS[n - 1]}" if n > 2 else "A / B"
+        tied = LETTERS[n]  # the letter that stands for a tie
         if language == "zh":
-            what = f"最好的回答的字母（{letters}{f'；分不出写 {even}' if self.tie else ''}）"
+            what = f"最好的回答的字母（{letters}{f'；分不出写 {tied}' if self.tie else ''}）"
             return _ask(language, form, what, _example(1, form, "字母"))
-        what = f"the letter of the best response ({letters}{f', or {even} when none is ahead' if self.tie else ''})"
+        what = f"the letter of the best response ({letters}{f', or {tied} when none is ahead' if self.tie else ''})"
         return _ask(language, form, what, _example(1, form, "letter"))
 
     def allows(self, marks: Sequence[float]) -> bool:
@@ -314,10 +317,10 @@ def ballot(spec: str) -> Ballot:
     kind, _, rest = spec.partition(":")
     if kind not in doors.installed("ballots"):
         raise _unknown(spec)
-    made = doors.load("ballots", kind)(rest)
-    if not isinstance(made, Ballot):
-        raise InputError(f"the plugin of the ballot {spec!r} made no Ballot; found {type(made).__name__}")
-    return made
+    named = doors.load("ballots", kind)(rest)
+    if not isinstance(named, Ballot):
+        raise InputError(f"the plugin of the ballot {spec!r} made no Ballot; found {type(named).__name__}")
+    return named
 
 
 def score_of(rest: str) -> Score:
@@ -362,15 +365,16 @@ def ranking_of(rest: str) -> Ranking:
     return Ranking()
 
 
-_OWN = {
+# How each ballot of ours is spelled, for the error; those of plugins are listed by their names.
+_SPELLINGS = {
     "score": "score:LOW-HIGH, such as score:1-5", "real": "real:LOW-HIGH", "likert": "likert:WORD|WORD|...",
     "choice": "choice", "choice+tie": "choice+tie", "ranking": "ranking", "number": "number",
 }  # fmt: skip
 
 
 def _unknown(kind: str, rest: str = "") -> InputError:
-    more = [name for name in doors.names("ballots") if name not in _OWN]
+    more = [name for name in doors.names("ballots") if name not in _SPELLINGS]
     spec = f"{kind}:{rest}" if rest else kind
-    known = ", ".join([*_OWN.values(), *more])
-    hint = doors.did_you_mean(kind, [*_OWN, *more]) if kind not in _OWN else ";"
+    known = ", ".join([*_SPELLINGS.values(), *more])
+    hint = doors.did_you_mean(kind, [*_SPELLINGS, *more]) if kind not in _SPELLINGS else ";"
     return InputError(f"unknown ballot {spec!r}{hint or ';'} known: {known}")

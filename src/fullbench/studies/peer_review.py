@@ -56,7 +56,7 @@ class Reviewed:
 
 
 @dataclass(frozen=True)
-class _Going:
+class _Run:
     """What every step of a run needs."""
 
     ledger: Ledger
@@ -70,10 +70,11 @@ class PeerReview:
     """Who reviews whom on which pictures; nothing was asked yet.
 
     `reviews` asks for an even part of the full design. `families` (contestant to family) keeps reviewers from their own
-    kin. `correlation` and `truth` are heard beside the reviewers: how well each answer fits its picture, and who is
-    right where that is known. With `constrained` every reviewer whose server can hold it to a form of ruling is held to
-    it, and named so. With `best_first` the contestants are named in their true order, and the ranking is
-    compared with it; `scores` are true scores that were given.
+    family; `kin` names families to the tables alone, which show how reviewers treat their own. `correlation` and
+    `truth` are heard beside the reviewers: how well each answer fits its picture, and who is right where that is known.
+    With `constrained` every reviewer whose server can hold it to a form of ruling is held to it, and named so. With
+    `best_first` the contestants are named in their true order, and the ranking is compared with it; `scores` are true
+    scores that were given.
 
     With `given` questions nobody writes any: all contestants answer them, and each reviews every two answers of others.
     That is the plain peer review that UPME is compared with. `wording` is what is said, `template` a reviewer's prompt.
@@ -180,26 +181,26 @@ class PeerReview:
     def conduct_on(self, terms: RunTerms, ledger: Ledger, specs: Mapping[str, str] | None = None) -> Reviewed:
         """The same on some terms. `specs` gives the spec of contestants by their name, as for `answer`; reviewers are
         sent as they are."""
-        going = _Going(ledger, self.ready(terms.budget, spent=terms.spent), terms, specs or {})
+        run = _Run(ledger, self.ready(terms.budget, spent=terms.spent), terms, specs or {})
         steps: dict[str, list[Tally]] = {}
         if not self.given:
-            steps["questions"] = self._ask("questions", self.writing(), going)
+            steps["questions"] = self._ask("questions", self.writing(), run)
         items = self.questions(ledger)
-        steps["answers"] = self._ask("answers", self.asked(items), going)
+        steps["answers"] = self._ask("answers", self.asked(items), run)
         responses = self.responses(ledger, items)
-        if not going.terms.stop.reason:
-            steps["reviews"] = self._hear(items, responses, going)
+        if not run.terms.stop.reason:
+            steps["reviews"] = self._hear(items, responses, run)
         record = self.record(ledger, items, responses)
         tallies = [tally for step in steps.values() for tally in step]
         return Reviewed(record, [*self.tables(record, responses), self._costs(steps)], tallies)
 
-    def _ask(self, what: str, asked: Mapping[str, Sequence[Item]], going: _Going) -> list[Tally]:
-        if going.terms.stop.reason:
+    def _ask(self, what: str, asked: Mapping[str, Sequence[Item]], run: _Run) -> list[Tally]:
+        if run.terms.stop.reason:
             return []
-        with watching(what, self.names, max(map(len, asked.values())), quiet=going.terms.quiet) as watch:
+        with watching(what, self.names, max(map(len, asked.values())), quiet=run.terms.quiet) as watch:
             return answer(
-                self.contestants, lambda model: asked[model.name], going.ledger, engine=going.terms.engine,
-                specs=going.specs, budget=going.purse, stop=going.terms.stop, watch=watch, insist=going.terms.insist,
+                self.contestants, lambda model: asked[model.name], run.ledger, engine=run.terms.engine,
+                specs=run.specs, budget=run.purse, stop=run.terms.stop, watch=watch, insist=run.terms.insist,
             )  # fmt: skip
 
     def writing(self) -> dict[str, list[Item]]:
@@ -252,6 +253,7 @@ class PeerReview:
         if not self.given:
             return self.cases([item for item in items if item.tags["reviewer"] == owner], responses)
         slots = [slot for slot in self.slots if slot.reviewer == owner]
+        # A large prime apart: another run's seed, which is small, meets none of these.
         seed = self.seed + 1_000_003 * (1 + self.names.index(owner))
         reviews = asking.reviews(items, responses, orders=self.orders, seed=seed)
         return design.within(reviews, slots, given=True)
@@ -271,7 +273,7 @@ class PeerReview:
         others = [judge for judge in (self.correlation, self.truth) if judge is not None]
         return [*map(self.judge, self.contestants), *others]
 
-    def _hear(self, items: Sequence[Item], responses: Sequence[Response], going: _Going) -> list[Tally]:
+    def _hear(self, items: Sequence[Item], responses: Sequence[Response], run: _Run) -> list[Tally]:
         if not self.cases(items, responses):
             raise InputError(
                 f"there is nothing to review: {len(items)} questions were written and {len(responses)} answers given, "
@@ -279,10 +281,10 @@ class PeerReview:
             )
         judges = self.judges()
         total = max(sum(1 for _ in self.docket(judge, items, responses)) for judge in judges)
-        with watching("reviews", [judge.name for judge in judges], total, quiet=going.terms.quiet) as watch:
+        with watching("reviews", [judge.name for judge in judges], total, quiet=run.terms.quiet) as watch:
             return hear(
-                judges, lambda judge: self.docket(judge, items, responses), going.ledger, engine=going.terms.engine,
-                budget=going.purse, stop=going.terms.stop, watch=watch, insist=going.terms.insist,
+                judges, lambda judge: self.docket(judge, items, responses), run.ledger, engine=run.terms.engine,
+                budget=run.purse, stop=run.terms.stop, watch=watch, insist=run.terms.insist,
             )  # fmt: skip
 
     def record(self, ledger: Ledger, items: Sequence[Item], responses: Sequence[Response]) -> Record:

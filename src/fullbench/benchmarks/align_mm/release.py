@@ -57,11 +57,6 @@ def place(folder: Path, name: str) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def is_release(folder: Path) -> bool:
-    """Whether a folder holds the released questions."""
-    return place(folder, "metadata") is not None
-
-
 def read_questions(folder: Path) -> list[Question]:
     """All questions of a release, in its order."""
     path = place(folder, "metadata")

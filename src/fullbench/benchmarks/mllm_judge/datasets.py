@@ -22,7 +22,6 @@ class Dataset:
 
 _SEE = ("recognition", "comprehension")
 _ALL = (*_SEE, "inference")
-ABILITIES = (*_ALL, "multilingual")
 
 DATASETS = (
     Dataset("coco", "COCO", _SEE),

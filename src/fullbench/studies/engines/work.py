@@ -35,13 +35,6 @@ Key = tuple[str, int]
 Task = TypeVar("Task")
 
 
-class Outcome(Protocol):
-    """What comes back for a task."""
-
-    @property
-    def usage(self) -> Usage: ...
-
-
 @dataclass
 class Tally:
     """What came of one judge's or contestant's work. `workers` are those of a cluster that ask right now.
