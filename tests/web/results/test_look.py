@@ -122,6 +122,28 @@ def test_a_finger_sees_the_interval_first_and_follows_with_a_second_tap(browser,
     context.close()
 
 
+@pytest.mark.parametrize("script", [False, True])
+def test_a_criterion_is_chosen_with_and_without_scripts(browser, served, script):
+    """One matrix at a time; the link of each shows it, the address keeps the choice."""
+    context = browser.new_context(base_url=served.url, java_script_enabled=script)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto("/")
+    matrices, links = page.locator("section.matrix"), page.locator(".criteria a")
+    count = matrices.count()
+    assert count == links.count() > 1
+    for chosen in (None, count - 1, 0, 1):
+        if chosen is not None:
+            links.nth(chosen).click()
+        for place in range(count):
+            expect(matrices.nth(place)).to_be_visible(visible=place == (chosen or 0))
+        if script:
+            expect(page.locator(".criteria a[aria-current]")).to_have_text(links.nth(chosen or 0).inner_text())
+    page.goto(page.url)
+    expect(matrices.nth(1)).to_be_visible()
+    context.close()
+
+
 def test_light_and_dark_are_chosen_and_kept(browser, served):
     context = browser.new_context(base_url=served.url, color_scheme="light")
     page = context.new_page()

@@ -151,29 +151,15 @@ document.addEventListener("click", (event) => {
 }, true);
 document.addEventListener("focusout", () => { tip.hidden = true; });
 
-// Several matrices: a switch shows one at a time.
-const chooseMatrix = () => {
-  const some = [...document.querySelectorAll("section.matrix")];
-  if (some.length < 2) return;
-  const bar = document.createElement("div");
-  bar.className = "tools";
-  bar.setAttribute("role", "group");
-  some.forEach((one, place) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "quiet small";
-    button.textContent = one.dataset.of;
-    button.addEventListener("click", () => show(place));
-    bar.append(button);
-  });
-  const show = (chosen) => some.forEach((one, place) => {
-    one.hidden = place !== chosen;
-    bar.children[place].setAttribute("aria-pressed", String(place === chosen));
-  });
-  some[0].before(bar);
-  show(0);
+// Links choose one of several matrices without a script (see public.css); which one it is stands on the links by this.
+const markChosen = () => {
+  const links = [...document.querySelectorAll(".criteria a")];
+  const chosen = links.find((link) => link.hash === location.hash) || links[0];
+  for (const link of links) link.toggleAttribute("aria-current", link === chosen);
+  chosen?.setAttribute("aria-current", "true");
 };
-chooseMatrix();
+addEventListener("hashchange", markChosen);
+markChosen();
 
 // The cases of a list can be turned over one by one, by `j` and `k`.
 const turning = "fullbench:cases";
