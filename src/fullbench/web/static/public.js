@@ -151,6 +151,29 @@ document.addEventListener("click", (event) => {
 }, true);
 document.addEventListener("focusout", () => { tip.hidden = true; });
 
+// A chart is a picture. When somebody first points at it or taps it, its marks come over it as a layer that cannot be
+// seen, and each says its values like a cell does.
+const layerOf = async (image) => {
+  const answer = await fetch(image.currentSrc || image.src);
+  const drawn = new DOMParser().parseFromString(await answer.text(), "image/svg+xml").documentElement;
+  if (drawn.nodeName !== "svg") return;
+  for (const one of drawn.querySelectorAll("style, script")) one.remove();
+  const axes = '[class*="role-axis"], [class*="role-legend"], [class*="role-title"]';
+  for (const mark of drawn.querySelectorAll('[role="graphics-symbol"][aria-label]')) {
+    if (!mark.matches(axes)) mark.setAttribute("data-tip", mark.getAttribute("aria-label"));
+  }
+  const around = document.createElement("span");
+  around.className = "layered";
+  drawn.classList.add("values");
+  drawn.setAttribute("aria-hidden", "true"); // the picture's own words and the table say the same
+  image.replaceWith(around);
+  around.append(image, document.importNode(drawn, true));
+};
+for (const image of document.querySelectorAll("img.chart")) {
+  // A page that was opened from a disk may not read its own pictures: it goes without.
+  image.addEventListener("pointerenter", () => layerOf(image).catch(() => {}), { once: true });
+}
+
 // Links choose one of several matrices without a script (see public.css); which one it is stands on the links by this.
 const markChosen = () => {
   const links = [...document.querySelectorAll(".criteria a")];
