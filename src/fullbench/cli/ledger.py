@@ -69,8 +69,13 @@ def show(
 
     Example: fullbench ledger show study.ledger
     """
+    from dataclasses import asdict
+
+    from fullbench.ledger.succession import successions
+
     with _open(place or ledger) as opened:
         inside = opened.describe()
+        inside["successions"] = [asdict(each) for each in successions(opened)]
     if as_json:
         typer.echo(json.dumps(inside, ensure_ascii=False, indent=2))
         return
@@ -85,6 +90,8 @@ def show(
         typer.echo(f"study {study['name']}: {members}{aside}")
     for alias in inside["aliases"]:
         typer.echo(f"the {alias['role']} {alias['former']} is called {alias['name']}")
+    for each in inside["successions"]:
+        typer.echo(f"study {each['study']}: the judge {each['new']} succeeds {each['old']}")
     if inside["counts"]["pictures"]:
         typer.echo(f"pictures in {inside['pictures']}")
     if inside["accounts"]:
