@@ -71,8 +71,36 @@ def chart(table: Table, hint: Mapping[str, Any] | None = None) -> Chart | None:
         raise InputError(f"table {table.name!r}: a chart of kind {kind!r} needs the hint {error}") from error
     if not body["data"]["values"]:
         return None
-    spec = {"$schema": SCHEMA, "background": PAPER, "config": _config(), **body}
+    spec = {"$schema": SCHEMA, "background": PAPER, "config": _config(), **_speaking(body)}
     return Chart(spec, Note("chart.alt", "{title}. {words}.", title=_one_line(table.title), words=words))
+
+
+def _speaking(body: Spec) -> Spec:
+    """The same with what each mark says of itself, to screen readers and to whoever points at it: whose figure it is,
+    its value and interval. Marks of other kinds of rows say the fields that they are drawn by."""
+    rows = body["data"]["values"]
+    if not all("label" in row and {"value", "low", "high"} <= row.keys() for row in rows):
+        return body
+    said = [{**row, "said": _said(row)} for row in rows]
+
+    def described(layer: Spec) -> Spec:
+        return {**layer, "encoding": {**layer["encoding"], "description": {"field": "said"}}}
+
+    marks = {"layer": [described(layer) for layer in body["layer"]]} if "layer" in body else described(body)
+    return {**body, **marks, "data": {"values": said}}
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    """A row in words.
+
+    >>> _said({"label": "x", "group": "charts", "value": 0.31234, "low": 0.1, "high": 0.6})
+    'x, charts: 0.312 [0.1, 0.6]'
+    """
+    whose = ", ".join(str(row[name]) for name in ("label", "group") if name in row)
+    value, low, high = (
+        f"{row[name]:,.0f}" if abs(row[name]) >= 1000 else f"{row[name]:.3g}" for name in ("value", "low", "high")
+    )
+    return f"{whose}: {value} [{low}, {high}]" if row["low"] < row["high"] else f"{whose}: {value}"
 
 
 def _one_line(title: str) -> str:

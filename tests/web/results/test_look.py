@@ -3,6 +3,7 @@ the first board is; how many clicks it is from a rank to the pixels."""
 
 from __future__ import annotations
 
+import re
 import urllib.request
 from urllib.error import HTTPError
 
@@ -119,6 +120,64 @@ def test_a_finger_sees_the_interval_first_and_follows_with_a_second_tap(browser,
     with page.expect_navigation(timeout=PATIENCE):
         cell.locator("a").tap()
     assert "/verdicts?" in page.url
+    context.close()
+
+
+@pytest.mark.parametrize("script", [False, True])
+def test_a_criterion_is_chosen_with_and_without_scripts(browser, served, script):
+    """One matrix at a time; the link of each shows it, the address keeps the choice."""
+    context = browser.new_context(base_url=served.url, java_script_enabled=script)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto("/")
+    matrices, links = page.locator("section.matrix"), page.locator(".criteria a")
+    count = matrices.count()
+    assert count == links.count() > 1
+    for chosen in (None, count - 1, 0, 1):
+        if chosen is not None:
+            links.nth(chosen).click()
+        for place in range(count):
+            expect(matrices.nth(place)).to_be_visible(visible=place == (chosen or 0))
+        if script:
+            expect(page.locator(".criteria a[aria-current]")).to_have_text(links.nth(chosen or 0).inner_text())
+    page.goto(page.url)
+    expect(matrices.nth(1)).to_be_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_a_chart_says_its_values_to_a_pointer_and_to_a_finger(browser, served, touch):
+    """What the bar says is what the row of the table says; the picture stays in its place."""
+    context = browser.new_context(base_url=served.url, viewport={"width": 390 if touch else 1366, "height": 844},
+                                  has_touch=touch)  # fmt: skip
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(Served().board(boards.board_name("default", "steady", "overall")))
+    picture = page.locator("img.chart").first
+    picture.scroll_into_view_if_needed()
+    page.wait_for_function("() => document.querySelector('img.chart').naturalWidth > 0")
+    before = picture.bounding_box()
+    picture.tap() if touch else picture.hover()
+    marks = page.locator(".layered .values [data-tip]")
+    marks.first.wait_for(state="attached")
+    assert picture.bounding_box() == before
+    mark = marks.nth(marks.count() - 1)
+    place = mark.bounding_box()
+    middle = (place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    assert before["x"] <= middle[0] <= before["x"] + before["width"]
+    assert before["y"] <= middle[1] <= before["y"] + before["height"]
+    page.touchscreen.tap(*middle) if touch else page.mouse.move(*middle)
+    expect(page.locator(".tip")).to_be_visible()
+    said = page.locator(".tip").inner_text()
+    whose, _, figure = said.partition(": ")
+    value = float(figure.split()[0].replace(",", ""))
+    (row,) = (
+        page.locator("section.sheet").first.locator("tbody tr").filter(has_text=whose.split(", ")[0]).all_inner_texts()
+    )
+    assert value in [pytest.approx(float(number), abs=0.006) for number in re.findall(r"-?\d+(?:\.\d+)?", row)], (
+        said,
+        row,
+    )
     context.close()
 
 

@@ -151,29 +151,38 @@ document.addEventListener("click", (event) => {
 }, true);
 document.addEventListener("focusout", () => { tip.hidden = true; });
 
-// Several matrices: a switch shows one at a time.
-const chooseMatrix = () => {
-  const some = [...document.querySelectorAll("section.matrix")];
-  if (some.length < 2) return;
-  const bar = document.createElement("div");
-  bar.className = "tools";
-  bar.setAttribute("role", "group");
-  some.forEach((one, place) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "quiet small";
-    button.textContent = one.dataset.of;
-    button.addEventListener("click", () => show(place));
-    bar.append(button);
-  });
-  const show = (chosen) => some.forEach((one, place) => {
-    one.hidden = place !== chosen;
-    bar.children[place].setAttribute("aria-pressed", String(place === chosen));
-  });
-  some[0].before(bar);
-  show(0);
+// A chart is a picture. When somebody first points at it or taps it, its marks come over it as a layer that cannot be
+// seen, and each says its values like a cell does.
+const layerOf = async (image) => {
+  const answer = await fetch(image.currentSrc || image.src);
+  const drawn = new DOMParser().parseFromString(await answer.text(), "image/svg+xml").documentElement;
+  if (drawn.nodeName !== "svg") return;
+  for (const one of drawn.querySelectorAll("style, script")) one.remove();
+  const axes = '[class*="role-axis"], [class*="role-legend"], [class*="role-title"]';
+  for (const mark of drawn.querySelectorAll('[role="graphics-symbol"][aria-label]')) {
+    if (!mark.matches(axes)) mark.setAttribute("data-tip", mark.getAttribute("aria-label"));
+  }
+  const around = document.createElement("span");
+  around.className = "layered";
+  drawn.classList.add("values");
+  drawn.setAttribute("aria-hidden", "true"); // the picture's own words and the table say the same
+  image.replaceWith(around);
+  around.append(image, document.importNode(drawn, true));
 };
-chooseMatrix();
+for (const image of document.querySelectorAll("img.chart")) {
+  // A page that was opened from a disk may not read its own pictures: it goes without.
+  image.addEventListener("pointerenter", () => layerOf(image).catch(() => {}), { once: true });
+}
+
+// Links choose one of several matrices without a script (see public.css); which one it is stands on the links by this.
+const markChosen = () => {
+  const links = [...document.querySelectorAll(".criteria a")];
+  const chosen = links.find((link) => link.hash === location.hash) || links[0];
+  for (const link of links) link.toggleAttribute("aria-current", link === chosen);
+  chosen?.setAttribute("aria-current", "true");
+};
+addEventListener("hashchange", markChosen);
+markChosen();
 
 // The cases of a list can be turned over one by one, by `j` and `k`.
 const turning = "fullbench:cases";
