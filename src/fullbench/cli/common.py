@@ -306,7 +306,12 @@ def summary(tallies: Sequence[Tally]) -> str:
     over = sum(tally.passed_over for tally in tallies)
     earlier = f", failed for good before {over:,}" if over else ""
     spent = sum((tally.usage for tally in tallies), Usage())
-    return f"Asked {asked:,}, known {known:,}, failed {failed:,}{earlier}, cost {money(spent)}."
+    cached = (
+        f" ({spent.cached / spent.tokens_in:.0%} of the tokens sent came from the server's cache)"
+        if spent.cached
+        else ""
+    )
+    return f"Asked {asked:,}, known {known:,}, failed {failed:,}{earlier}, cost {money(spent)}{cached}."
 
 
 def _of_replies(tally: Tally) -> Iterator[str]:

@@ -267,6 +267,7 @@ def show_board(
     """
     from dataclasses import replace
 
+    from fullbench.audit.equate import with_seams
     from fullbench.errors import InputError
     from fullbench.figures import corrected as corrections
     from fullbench.figures import joint
@@ -311,6 +312,7 @@ def show_board(
                 record = record.where(lambda verdict: items is None or verdict.item in items)
                 tables.append(submissions.history(record, who, chosen))
                 tables.append(submissions.coverage(book, [around.items[name] for name in items or around.items]))
+            tables = with_seams(tables, book, one, judges=[who])
             tables = seated.noted(book, tables, columns, study=one, pilots=pilot)
         if narrowed:
             tables = [replace(table, notes=[*table.notes, narrowed]) for table in tables]
