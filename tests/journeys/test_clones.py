@@ -253,6 +253,23 @@ def test_votes_and_battles_of_a_clone_become_the_papers_tables(sandbox, tmp_path
     assert ours == theirs
 
 
+def test_what_is_printed_of_all_instances_stands_not_beside_those_of_one_repository(sandbox, tmp_path):
+    root, _, _ = sandbox
+    told = cli("reproduce", "visitbench", "--data", root, "--out", tmp_path / "cells.json")
+    assert "the file of instances with several images is not here" in told.output
+    from fullbench.benchmarks.visit_bench.bench import visit_bench
+
+    assert visit_bench.reproduce is not None
+    made = {cell.id: cell for cell in visit_bench.reproduce(root).cells}
+    assert made["instances"].value == 12
+    assert not {"instances/multi_image", "verified_multi", "families/multi_image"} & set(made)
+    of_all = [
+        cell for name, cell in made.items() if name.startswith(("instances", "families", "images", "table2/over"))
+    ]
+    assert [cell.paper for cell in of_all] == [None] * len(of_all)
+    assert made["table2/single/human_ratings_gpt4_correct"].paper == 91.5
+
+
 def test_votes_alone_are_read_without_the_instances(sandbox, tmp_path):
     """The votes were released in a repository without the single-image instances."""
     root, votes, _ = sandbox

@@ -173,7 +173,11 @@ def test_visit_bench_is_judged_by_pictures_or_as_in_the_paper_as_its_spec_says(f
         with ScriptedServer({"j": lambda asked: "Overall, Response A is better."}) as server:
             spec = f"vllm:j@{server.url}{option}"
             path = study(folder, f"v{number}", benchmark="visitbench", judges=[spec])
-            cli("run", path, "--quiet", "--json")
+            done = cli("run", path, "--quiet", "--json")
+            # Who names no manner is told that the paper's judge was asked otherwise.
+            said = "Asked in the manner 'seeing', the usual one of visitbench here: j@"
+            assert (said in done.output) == (option == "")
+            assert ("The paper's judge was asked in 'ref-free'" in done.output) == (option == "")
             for asked in server.of("j"):
                 seen = (len(asked.pictures), "caption " in asked.last, "A verified answer" in asked.last)
                 assert seen == shown, option

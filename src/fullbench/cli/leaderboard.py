@@ -234,6 +234,9 @@ def show_board(
     ties: TiesOption = "half",
     reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
+    only: Annotated[
+        str | None, typer.Option(help="TAG=VALUE: only items whose tag has this value, such as images=single.")
+    ] = None,
     corrected: CorrectedOption = False,
     together: Annotated[
         bool, typer.Option("--joint", help="First a leaderboard by all judges in one model, and the judges in it.")
@@ -259,7 +262,11 @@ def show_board(
         fullbench leaderboard show --joint
 
         fullbench leaderboard show --judge length --history --out board.html
+
+        fullbench leaderboard show --judge length --only images=single
     """
+    from dataclasses import replace
+
     from fullbench.audit.equate import with_seams
     from fullbench.errors import InputError
     from fullbench.figures import corrected as corrections
@@ -273,8 +280,8 @@ def show_board(
     with Ledger(ledger, read_only=True, study=study) as book:
         judge = seated.judges_named(book, [judge])[0] if judge else None
         if means:
-            if together or history or corrected:
-                raise InputError("--means shows means alone: leave out --joint, --history and --corrected")
+            if together or history or corrected or only:
+                raise InputError("--means shows means alone: leave out --joint, --history, --corrected and --only")
             chosen = board_tables.settings(rule, ties, seed, reference, visible=visible)
             show(seated.means(book, [judge] if judge else None, chosen), as_json=as_json, out=out)
             return
@@ -286,6 +293,8 @@ def show_board(
         # People are no second judge to choose from, unless there is no other.
         judges = [name for name in ruled if name != PEOPLE or judge == PEOPLE]
         around = seated.around(book, everybody, study=one)
+        items, narrowed = board_tables.with_tag(around, only) if only else (None, None)
+        everybody = everybody.of(item=items)
         tables: list[Table] = []
         if together:
             lengths = {key: length_of(response.text) for key, response in around.responses.items()}
@@ -294,14 +303,19 @@ def show_board(
             who = one_judge(judges or ruled, judge)
             chosen = board_tables.settings(rule, ties, seed, reference, visible=visible)
             columns = everybody if alone or corrected else seated.columns(book, [who, PEOPLE], study=one, pilots=pilot)
+            columns = columns.of(item=items)
             tables += corrections.tables(columns, judges=[who]) if corrected else []
             own = board_tables.tables(around, who, chosen, tag, columns=columns.of(judge=who))
             tables += corrections.opinions(columns, own)
             if history:
-                tables.append(submissions.history(seated.record(book, [who], pilots=pilot), who, chosen))
-                tables.append(submissions.coverage(book, list(around.items.values())))
+                record = seated.record(book, [who], pilots=pilot)
+                record = record.where(lambda verdict: items is None or verdict.item in items)
+                tables.append(submissions.history(record, who, chosen))
+                tables.append(submissions.coverage(book, [around.items[name] for name in items or around.items]))
             tables = with_seams(tables, book, one, judges=[who])
             tables = seated.noted(book, tables, columns, study=one, pilots=pilot)
+        if narrowed:
+            tables = [replace(table, notes=[*table.notes, narrowed]) for table in tables]
         if out is not None and out.suffix in {".html", ".htm"}:
             record = seated.record(book, [judge] if judge else None, pilots=pilot)
             board_tables.page(record, tables, out, book.digest())

@@ -89,6 +89,8 @@ class Benchmark:
     a contestant's option `asking=NAME` takes."""
     manners: Sequence[str] = ()
     """The paper's ways of asking a judge, for each of which there are words; the first where none is named."""
+    manner_of_paper: str = ""
+    """The one of them that the paper's own judge was asked in, where that is not the first: a study then says so."""
     hears: Callable[[Judge, Case], bool] | None = None
     """Whether a case is for a judge, where not every judge hears every case: score models give numbers in units of
     their own, models that are asked rate on a scale."""

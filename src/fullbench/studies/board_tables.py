@@ -12,6 +12,7 @@ from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import RULES
 from fullbench.figures.standings import standings
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.stats.joining import VOTE_RULES
@@ -47,6 +48,20 @@ def tables(
     if chosen.reference not in contestants:
         chosen = replace(chosen, reference=None)
     return standings(record, judge, chosen, tag=tag, columns=columns)
+
+
+def with_tag(record: Record, said: str) -> tuple[list[str], Note]:
+    """The items of a record whose tag has a value, from `TAG=VALUE`, and the sentence that says so."""
+    tag, given, value = said.partition("=")
+    values = sorted({item.tags[tag] for item in record.items.values() if tag in item.tags})
+    if not given or value not in values:
+        known = f"its values are {', '.join(values)}" if values else "no item has that tag"
+        raise InputError(f"--only takes TAG=VALUE of a tag that items have; found {said!r}: {known}")
+    items = [name for name, item in record.items.items() if item.tags.get(tag) == value]
+    return items, Note(
+        "board-tables.only", "Only items whose {tag} is {value}: {n:,} of {all:,}.",
+        tag=tag, value=value, n=len(items), all=len(record.items),
+    )  # fmt: skip
 
 
 def page(record: Record, tables: Sequence[Table], out: Path, digest: str) -> None:

@@ -97,6 +97,8 @@ class Conductor:
         self.labels: list[Verdict] = read.labels
         self.odd: Sequence[Table] = read.odd
         self.said: list[str] = read.said
+        if self.benchmark is not None and (sentence := specs.unmannered(self.benchmark, judging)):
+            self.said.append(sentence)
         self.rubrics: list[Filled] = filled(study, self.items)
         self._plain: set[str] = {judge.name for judge in self.judges}
         fillers = {entry.judge.name: entry.judge for entry in self.rubrics}

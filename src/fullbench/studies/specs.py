@@ -114,6 +114,22 @@ def in_words_of(name: str, spec: str, *, manner: str = "", reader: str = "", tog
     return f"{spec.removesuffix('?')}{'&' if parsed.options else '?'}{added}" if added else spec
 
 
+def unmannered(bench: Benchmark, judges: Mapping[str, str]) -> str:
+    """A sentence where judges (specs by name) name no manner and so are not asked as the paper's judge was."""
+    if not bench.manner_of_paper:
+        return ""
+    options = {name: Spec.parse(spec).options for name, spec in judges.items()}
+    usual = [name for name, said in options.items()
+             if said.get("wording") == bench.name and not {"manner", "sight", "reference"} & said.keys()]  # fmt: skip
+    if not usual:
+        return ""
+    named = usual[0] + (f" and {len(usual) - 1} more" if len(usual) > 1 else "")
+    return (
+        f"Asked in the manner {bench.manners[0]!r}, the usual one of {bench.name} here: {named}. The paper's judge was "
+        f"asked in {bench.manner_of_paper!r}; 'manner={bench.manner_of_paper}' in a judge's spec does that."
+    )
+
+
 def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.extracting import SecondReader
     from fullbench.judges.prompted import PromptedJudge, read_template

@@ -181,6 +181,10 @@ def test_the_change_of_a_rate_between_two_ways_of_judging():
     assert found.low > 0
     with pytest.raises(Undefined, match="no case of both"):
         reviews.change(Record(tuple(told)), "length", "nobody")
+    table = next(one for one in reviews.tables(Record(tuple(told))) if one.name == "review changes")
+    ((judge, other, criterion, moved),) = table.rows
+    assert (judge, other, criterion) == ("length", "chance", "hallucinates")
+    assert moved.value == pytest.approx(-found.value)
 
 
 def test_a_review_that_was_not_made_is_no_verdict():

@@ -7,6 +7,8 @@ people mark it under three criteria: is the ruling right, how good are the reaso
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations
 from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge.rows import Review
@@ -63,7 +65,25 @@ def tables(record: Record) -> list[Table]:
     if not len(reviews):
         return []
     plain = _table(record, reviews, heard, by_dataset=False)
-    return [plain, _table(record, reviews, heard, by_dataset=True)]
+    shown = [plain, _table(record, reviews, heard, by_dataset=True), changes(reviews)]
+    return [table for table in shown if table.rows or table is plain]
+
+
+def changes(reviews: Record) -> Table:
+    """What changes between every two judges on cases where people reviewed both: Table 7, for any judges and modes."""
+    names = sorted({verdict.contestants[0] for verdict in reviews.where(judge=PEOPLE)})
+    rows: list[list[Cell]] = []
+    for before, after in combinations(names, 2):
+        for criterion in CRITERIA:
+            moved = _tried(partial(change, reviews, before, after, criterion))
+            rows += [] if moved is None else [[after, before, criterion, moved]]
+    note = Note(
+        "mllm-judge.reviews.changes",
+        "On the same cases, what the first has more than the other: rates for agreement and hallucination, grades for "
+        "reasons.",
+    )
+    title = Note("mllm-judge.reviews.title.changes", "What changes in people's reviews from judge to judge")
+    return Table("review changes", title, headings("judge", "other judge", "criterion", "change"), rows, [note])
 
 
 def _table(record: Record, reviews: Record, heard: Mapping[str, Verdict], *, by_dataset: bool) -> Table:

@@ -98,6 +98,7 @@ visit_bench = Benchmark(
     tables=tables,
     wording=wording,
     manners=("seeing", "ref-free", "ref-backed"),
+    manner_of_paper="ref-free",
     references=references,
     submission=submission,
     bring=bring,

@@ -108,6 +108,11 @@ class Release:
         """All instances, or those with one image, or with several."""
         return [instance for instance in self.instances if kind is None or instance.kind == kind]
 
+    @property
+    def absent(self) -> list[Kind]:
+        """The kinds of which no instance is here: each of the authors' repositories holds one."""
+        return [kind for kind in KINDS if not self.of(kind)]
+
 
 def read_instances(folder: Path) -> Iterator[Instance]:
     """The instances of both files, whichever of their released names and forms they have."""

@@ -53,7 +53,8 @@ def flags(release: Release) -> Iterator[Reproduced]:
         row_flags = [(row.correct, row.caption_at_fault, row.reference_at_fault) for row in rows]
         for place, flag in enumerate(FLAGS):
             share = _per_cent(wilson(sum(row[place] for row in row_flags), len(rows)))
-            yield Reproduced(f"table2/{group}/{flag}", share.value, share.n, "", share, TABLE2[group][place], "Table 2")
+            printed = TABLE2[group][place] if group != "overall" or not release.absent else None
+            yield Reproduced(f"table2/{group}/{flag}", share.value, share.n, "", share, printed, "Table 2")
 
 
 def _per_cent(share: Estimate) -> Estimate:
@@ -65,14 +66,14 @@ def counts(release: Release) -> Iterator[Reproduced]:
     rows = release.of()
     verified = [row for row in rows if row.verified]
     families = {row.family: row.origin for row in rows}
-    by_kind = {kind: release.of(kind) for kind in KINDS}
-    n = len(rows)
-    yield Reproduced("instances", n, n, paper=678, source="section 2")
-    yield Reproduced("instances/verified", len(verified), n, paper=592, source="section 4")
+    by_kind = {kind: kind_rows for kind in KINDS if (kind_rows := release.of(kind))}
+    n, whole = len(rows), not release.absent
+    yield Reproduced("instances", n, n, paper=678 if whole else None, source="section 2")
+    yield Reproduced("instances/verified", len(verified), n, paper=592 if whole else None, source="section 4")
     for kind, kind_rows in by_kind.items():
         yield Reproduced(f"instances/{kind}_image", len(kind_rows), n)
         yield Reproduced(f"verified_{kind}", sum(row.verified for row in kind_rows), len(kind_rows))
-    yield Reproduced("families", len(families), n, paper=70, source="section 2")
+    yield Reproduced("families", len(families), n, paper=70 if whole else None, source="section 2")
     for kind, kind_rows in by_kind.items():
         printed = 10 if kind == "multi" else None
         yield Reproduced(
@@ -84,9 +85,9 @@ def counts(release: Release) -> Iterator[Reproduced]:
         )
     origins = Counter(families.values())
     for name, printed in (("new", 45), ("existing", 25)):
-        yield Reproduced(f"families/{name}", origins[name], n, paper=printed, source="section 2")
+        yield Reproduced(f"families/{name}", origins[name], n, paper=printed if whole else None, source="section 2")
     images = {image for row in rows for image in row.images}
-    yield Reproduced("images", len(images), n, paper=1159, source="section 2")
+    yield Reproduced("images", len(images), n, paper=1159 if whole else None, source="section 2")
 
 
 def standings(release: Release) -> Iterator[Reproduced]:
@@ -165,6 +166,11 @@ def odd(release: Release) -> Table:
     twice = Counter((prediction.row, prediction.model) for prediction in release.predictions)
     pairs = Counter(release.pairs)
     oddities = {
+        **{
+            f"the file of instances with {words} is not here: what is printed of all is left out": kind
+            in release.absent
+            for kind, words in (("single", "one image"), ("multi", "several images"))
+        },
         "instances whose texts are blanked: counted, not judged": sum(row.instruction is None for row in release.of()),
         "instances that are not correct though no fault is named: not judged": sum(
             row.label == "not correct" for row in release.of()
@@ -173,7 +179,7 @@ def odd(release: Release) -> Table:
         "predictions that answer a row a second time": sum(count - 1 for count in twice.values()),
         "pairs that were asked about twice": sum(count - 1 for count in pairs.values()),
     }
-    rows: list[list[Cell]] = [[count, what] for what, count in oddities.items() if count]
+    rows: list[list[Cell]] = [[int(count), what] for what, count in oddities.items() if count]
     return Table(
         "oddities",
         Note("visit-bench.reproduction.title.what-was-odd-in-the", "What was odd in the released files"),

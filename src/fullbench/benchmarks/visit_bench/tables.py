@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from fullbench.benchmarks.visit_bench import contents, people
 from fullbench.benchmarks.visit_bench.sources import REFERENCE, is_judged
 from fullbench.figures import references, standard
-from fullbench.figures.leaderboard import Settings
+from fullbench.figures.leaderboard import Settings, boards
 from fullbench.figures.matches import Rule
 from fullbench.figures.places import place, placed
 from fullbench.figures.standings import standings
@@ -25,6 +26,13 @@ RULE: Rule = "both-agree"
 """The paper's rule for two orders: who wins in both has won, anything else is a tie."""
 
 
+KINDS: Mapping[str, str] = {
+    "single": Note("visit-bench.tables.place.single", ", one image"),
+    "multi": Note("visit-bench.tables.place.multi", ", several images"),
+}
+"""The values of the tag `images`, in words that stand behind a title."""
+
+
 def tables(record: Record) -> list[Table]:
     """A leaderboard for each judge, the families, judges beside people where people voted, faults and cost."""
     every, record = record, record.where(lambda verdict: not is_check(verdict))
@@ -32,11 +40,11 @@ def tables(record: Record) -> list[Table]:
     # Items of one's own may belong to no family.
     tag = FAMILY if any(FAMILY in item.tags for item in record.items.values()) else None
     for judge in record.judges:
-        if judge == PEOPLE:
-            # The paper takes every single vote for a match.
-            shown += standings(record, judge, Settings(reference=REFERENCE, votes="each"), tag=tag)
-            continue
-        shown += standings(record, judge, Settings(rule=RULE, reference=REFERENCE), tag=tag)
+        # The paper takes every single vote of a person for a match.
+        votes = Settings(reference=REFERENCE, votes="each")
+        settings = votes if judge == PEOPLE else Settings(rule=RULE, reference=REFERENCE)
+        shown += standings(record, judge, settings, tag=tag)
+        shown += by_images(record, judge, settings)
     for criterion, part in record.where(lambda verdict: not is_review(verdict)).by("criterion").items():
         if PEOPLE in part.judges:
             behind = place("", criterion)
@@ -47,6 +55,18 @@ def tables(record: Record) -> list[Table]:
     shown += [references.checked(every), labels(every), verified(every), *contents.tables(every.items.values())]
     shown += [standard.faults(record, together=True), standard.costs(record)]
     return [table for table in shown if table.rows]
+
+
+def by_images(record: Record, judge: str, settings: Settings) -> list[Table]:
+    """The leaderboards of items with one image and with several, as in Tables 3 and 4; none where all are of a kind."""
+    kinds = record.where(judge=judge).by(lambda verdict: record.tag(verdict, "images"))
+    if not set(KINDS) <= set(kinds):
+        return []
+    return [
+        replace(table, name=f"standings{board.key.on()}, {kind}", title=placed(table.title, KINDS[kind]))
+        for kind in KINDS for board in boards(kinds[kind], replace(settings, elo=True))
+        if (table := board.table("standings")).rows
+    ]  # fmt: skip
 
 
 def labels(record: Record) -> Table:
