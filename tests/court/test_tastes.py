@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from fullbench.court.contestants import contestant
+from fullbench.court.contestants import contestant, contestants
 from fullbench.court.peers import Hearing, Reviewer, Taste, worth
 from fullbench.court.quality import quality
 from fullbench.court.queries import Query
@@ -62,6 +62,22 @@ def test_options_make_clones_and_wrong_ones_are_refused():
                            ({"manner": "loud"}, "plain, terse, wordy")):  # fmt: skip
         with pytest.raises(InputError, match=words):
             contestant("keen", options)
+
+
+def test_whoever_names_nobody_gets_reviewers_with_measures_of_their_own(tmp_path):
+    """Not the truth's measure: what `rules=own` would ask is known, and what `rules=truth` would ask is not."""
+    words = ["peer-review", "--limit", 1, "--quiet", "--json", "--ledger", tmp_path / "u.ledger"]
+    usual = json.loads(cli(*words).stdout)
+
+    def named(options: str) -> str:
+        return ",".join(f"court:{member.label}?{options.format(label=member.label)}" for member in contestants())
+
+    own = cli(*words, "--contestants", named("rules=own&label={label}-own"))
+    assert "Asked 0, known" in own.stderr
+    assert [table["rows"] for table in json.loads(own.stdout) if table["name"] == "ranking"] == [
+        table["rows"] for table in usual if table["name"] == "ranking"
+    ]
+    assert "Asked 0, known" not in cli(*words, "--contestants", named("rules=truth")).stderr, "a ledger takes in both"
 
 
 def test_a_peer_review_among_them_says_how_near_each_method_came(tmp_path):

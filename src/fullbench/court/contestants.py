@@ -170,6 +170,14 @@ def contestants() -> list[Contestant]:
     ]
 
 
+def reviewers() -> list[Contestant]:
+    """The same with tastes of their own: when they review each other, nobody knows the truth's measure of quality.
+
+    They have names of their own, so that a ledger which knows the others takes them in too.
+    """
+    return [replace(member, label=f"{member.label}-own", taste=peers.Taste()) for member in contestants()]
+
+
 def contestant(name: str, options: Mapping[str, str]) -> Contestant:
     """The contestant that `court:NAME` names.
 

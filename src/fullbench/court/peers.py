@@ -1,9 +1,9 @@
 """Contestants as each other's reviewers: writing a question about a picture, and ruling on two answers to one.
 
-They do both by what their own eyes make out. Who never looks rules by length, for want of anything better. The usual
-ones measure answers as the court measures truth (`quality`), which is convenient. Those with a taste of their own do
-not know that measure: each compares an answer with what it would say itself, so that whoever makes the same mistake,
-or talks alike, pleases it more.
+They do both by what their own eyes make out. Who never looks rules by length, for want of anything better. Those
+without a taste measure answers as the court measures truth (`quality`), which is convenient. Those with a taste of
+their own, as in `fullbench peer-review`, do not know that measure: each compares an answer with what it would say
+itself, so that whoever makes the same mistake, or talks alike, pleases it more.
 """
 
 from __future__ import annotations

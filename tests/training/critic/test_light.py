@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +14,12 @@ from typer.testing import CliRunner
 from fullbench import Case, Choice, Item, Real, Response, Score
 from fullbench.cli.app import app
 from fullbench.errors import InputError
+from fullbench.files.writers import write_rows
 from fullbench.studies.specs import judge as judge_of
 from fullbench.training.critic import light
 from fullbench.training.critic.asking import Asking
+from fullbench.training.critic.description import Critic
+from fullbench.training.critic.likeness import measures
 from fullbench.training.critic.scored import Scored
 from tests.training.critic.making import files, options
 
@@ -41,7 +46,7 @@ def test_it_learns_what_the_words_say_and_is_tried_on_items_it_never_saw(small):
     _, _, tables = small
     errors = next(table for table in tables if table["name"] == "errors")
     judge, e, mean, difference = errors["rows"][-1]
-    assert "+light#" in judge
+    assert "+light2#" in judge
     assert e["value"] == 0.0
     assert mean["value"] == pytest.approx(2.0)
     assert difference["value"] == pytest.approx(-2.0)
@@ -82,7 +87,7 @@ def test_eval_gives_the_figures_that_train_gave_and_leaves_out_what_was_learned(
 
 def test_training_again_changes_nothing_and_another_run_does_not_take_its_folder(small):
     folder, made, _ = small
-    file = folder / "c" / "model" / "weights.npy"
+    file = folder / "c" / "model" / "weights.npz"
     written = file.stat().st_mtime_ns
     same = ["train", "--kind", "light", *PLAIN, *options(made), "--share", "0.25", "--out", str(folder / "c")]
     run(*same, "--no-eval")
@@ -113,12 +118,99 @@ def test_the_weights_are_those_of_scikit_learns_ridge():
 
 
 def test_names_follow_the_weights():
-    from fullbench.training.critic.description import Critic
-
     critic = Critic("light", Asking("plain", "score:1-5", "en"), 1, 1, 3.0, 1.0)
     one, two = np.zeros(light.SIZE), np.zeros(light.SIZE)
     two[5] = 1e-9
     assert light.LightJudge("c", critic, one).name != light.LightJudge("c", critic, two).name
+
+
+def test_a_critic_of_the_first_kind_is_the_judge_that_ledgers_know(tmp_path):
+    """A folder that an earlier version wrote: words alone, under the name that it always had."""
+    critic = Critic("light", Asking("plain", "score:1-5", "en"), 1, 1, 3.0, 1.0)
+    critic.write(tmp_path / "old")
+    weights = np.zeros(light.SIZE)
+    item = Item.ask("i", "Which colour?", reference="red")
+    case = Case(item, (Response.say("i", "c", "it is red"),), Score(1, 5))
+    weights[light.features(case)[0][0]] = 4.0
+    (tmp_path / "old" / "model").mkdir()
+    np.save(tmp_path / "old" / "model" / "weights.npy", weights)
+    judge = judge_of(f"trained:{tmp_path / 'old'}")
+    assert judge.name == "old+light#888c5794"
+    (verdict,) = judge.hear([case])
+    assert verdict.text == "1.211"
+
+
+EN = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+THINGS = [("cats", "只猫"), ("cars", "辆车"), ("trees", "棵树"), ("boats", "条船")]
+
+
+def told(number: int) -> tuple[str, str, str, str]:
+    """A question, its reference, a right answer in other words and a wrong one: counts, and yes or no."""
+    rng = random.Random(number)
+    count = rng.randrange(9)
+    other = (count + rng.randrange(1, 9)) % 9
+    english, chinese = rng.choice(THINGS)
+    there, gone = ("Yes, there are.", "No, there is nothing of the kind."), ("有的。", "没有。")
+    match number % 4:
+        case 0:
+            return (
+                f"How many {english}?",
+                f"There are {EN[count]} {english}.",
+                f"I see {count + 1}.",
+                f"I see {other + 1}.",
+            )
+        case 1:
+            signs = "一二三四五六七八九"
+            return f"有几{chinese}？", f"一共{signs[count]}{chinese}。", f"我数到{count + 1}。", f"我数到{other + 1}。"
+        case 2:
+            right, wrong = there if count % 2 else there[::-1]
+            sure = f"{english} can be seen" if count % 2 else f"{english} cannot be seen"
+            return f"Are there any {english}?", sure, right, wrong
+        case _:
+            right, wrong = gone if count % 2 else gone[::-1]
+            return f"图里有{chinese[1:]}吗？", f"{'看得到' if count % 2 else '看不到'}{chinese[1:]}", right, wrong
+
+
+def test_numbers_and_negation_are_compared_with_the_reference(tmp_path):
+    """Which of two answers is right on items that it never saw: words alone cannot tell 三 from 4."""
+    rows = [(f"i{number}", *told(number)) for number in range(240)]
+    write_rows(tmp_path / "items.jsonl", [{"id": i, "question": q, "reference": r} for i, q, r, _, _ in rows])
+    answers = [
+        (i, name, text) for i, _, _, *texts in rows for name, text in zip(("right", "wrong"), texts, strict=True)
+    ]
+    write_rows(tmp_path / "answers.jsonl", [{"item": i, "contestant": n, "text": t} for i, n, t in answers])
+    marks = {"right": 5, "wrong": 1}
+    write_rows(
+        tmp_path / "labels.jsonl",
+        [{"item": i, "contestant": n, "score": marks[n], "ballot": "score:1-5"} for i, n, _ in answers],
+    )
+    names = ("items", "answers", "labels")
+    given = [word for name, file in zip(("--items", "--responses", "--labels"), names, strict=True)
+             for word in (name, tmp_path / f"{file}.jsonl")]  # fmt: skip
+    run(
+        "train", "--kind", "light", *PLAIN, "--reference", *given, "--share", 0.25, "--out", tmp_path / "c", "--no-eval"
+    )
+    split = [json.loads(line) for line in (tmp_path / "c" / "run" / "split.jsonl").read_text().splitlines()]
+    held = {row["item"] for row in split if row["split"] == "internal"}
+    judge = judge_of(f"trained:{tmp_path / 'c'}")
+    hits = []
+    for name, question, reference, right, wrong in rows:
+        if name in held:
+            item = Item.ask(name, question, reference=reference)
+            pair = (Response.say(name, "wrong", wrong), Response.say(name, "right", right))
+            (verdict,) = judge.hear([Case(item, pair, Choice())])
+            hits.append(verdict.marks == (0.0, 1.0))
+    assert len(hits) == 60
+    assert np.mean(hits) >= 0.95
+
+
+def test_without_a_reference_none_is_looked_at():
+    item = Item.ask("i", "How many cats?", reference="three")
+    case = Case(item, (Response.say("i", "c", "I see 3"),), Score(1, 5))
+    bare = Case(replace(item, reference=""), case.responses, Score(1, 5))
+    assert light.shown(case, reference=False) == bare
+    assert light.shown(case, reference=True) == case
+    assert measures(bare) != measures(case)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the released scores of MLLM-as-a-Judge are not at hand")

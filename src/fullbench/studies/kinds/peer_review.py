@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack, get_args
 
-from fullbench.court.contestants import contestants as court
+from fullbench.court.contestants import reviewers
 from fullbench.court.sample import sample
 from fullbench.court.truth import PictureTruth
 from fullbench.errors import InputError
@@ -56,7 +56,7 @@ class Reviewing:
 
     def __init__(self, study: Study) -> None:
         self.study, options = study, study.options
-        models = [specs.contestant(spec) for spec in study.contestants] if study.contestants else list(court())
+        models = [specs.contestant(spec) for spec in study.contestants] if study.contestants else list(reviewers())
         if options.get("best_first") and not study.contestants:
             raise InputError("--best-first says in which order --contestants are named; name them")
         seeds = _seeds(options.get("seeds", [study.seed]))

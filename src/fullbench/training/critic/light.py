@@ -1,7 +1,8 @@
-"""The light critic: a linear head over the words of question and answer. It needs no torch and learns in seconds.
+"""The light critic: a linear head over words, and over how like the reference an answer is. It needs no torch.
 
-It knows which words and turns of phrase people mark high or low, and nothing of what is true: a baseline that a larger
-critic has to beat, and a judge where there is nothing else.
+Without a reference it knows which words and turns of phrase people mark high or low, and nothing of what is true: a
+baseline that a larger critic has to beat, and a judge where there is nothing else. Folders of the first kind, which
+compared words alone (`model/weights.npy`), are judges as they were, under their own names.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import io
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +29,14 @@ from fullbench.nouns.judge import AsksNobody, Kind
 from fullbench.nouns.text import length_of, words_of
 from fullbench.nouns.verdict import Verdict
 from fullbench.training.critic.description import Critic
+from fullbench.training.critic.likeness import BENDS, Bending, Floats, measures
 from fullbench.training.critic.ruling import alone, numbered, recuses
 from fullbench.training.critic.scored import Scored
 
-Floats = npt.NDArray[np.float64]
 SIZE = 1 << 16
 """How many places features are hashed to."""
-STRENGTHS = (1.0, 2.0, 4.0, 8.0)
+STRENGTHS = (0.3, 1.0, 2.0, 4.0)
+FILE = "weights.npz"
 _FOLDS = 3
 _LENGTHS = 2
 
@@ -82,24 +85,43 @@ def ridge(rows: Any, marks: Floats, strength: float) -> Floats:
     return weights
 
 
+def beside(cases: Sequence[Case], bending: Bending) -> Any:
+    """The features of cases, and beside them their measures, bent."""
+    from scipy.sparse import csr_array, hstack
+
+    return hstack([matrix(cases), csr_array(bending(_measured(cases)))], format="csr")
+
+
+def _measured(cases: Sequence[Case]) -> Floats:
+    return np.array([measures(case) for case in cases])
+
+
+def shown(case: Case, *, reference: bool) -> Case:
+    """The case as the critic sees it: without the reference where it is asked without."""
+    return case if reference else replace(case, item=replace(case.item, reference=""))
+
+
 @dataclass(frozen=True)
 class Fitted:
-    """A head that was learned: weights over features, the mean mark, and the strength that was chosen."""
+    """A head that was learned: weights over features, the map of measures, the mean mark, and the strength chosen."""
 
     weights: Floats
+    bending: Bending
     mean: float
     deviation: float
     strength: float
 
 
-def fit(scored: Sequence[Scored], seed: int = 0) -> Fitted:
+def fit(scored: Sequence[Scored], seed: int = 0, *, reference: bool = True) -> Fitted:
     """Learn from scores. How strongly weights are held down is chosen by trying each strength on held-out items."""
     marks = np.array([answer.mark for answer in scored])
-    rows = matrix([answer.case for answer in scored])
+    cases = [shown(answer.case, reference=reference) for answer in scored]
+    bending = Bending.of(_measured(cases), seed)
+    rows = beside(cases, bending)
     fold = np.array([int(digest([seed, answer.case.item.id])[:8], 16) % _FOLDS for answer in scored])
     strength = min(STRENGTHS, key=lambda tried: _error(rows, marks, fold, tried))
     mean, deviation = float(marks.mean()), float(marks.std())
-    return Fitted(ridge(rows, marks - mean, strength), mean, deviation or 1.0, strength)
+    return Fitted(ridge(rows, marks - mean, strength), bending, mean, deviation or 1.0, strength)
 
 
 def _error(rows: Any, marks: Floats, fold: npt.NDArray[np.int64], strength: float) -> float:
@@ -117,33 +139,42 @@ def _error(rows: Any, marks: Floats, fold: npt.NDArray[np.int64], strength: floa
 
 @dataclass(frozen=True, eq=False)
 class LightJudge(AsksNobody):
-    """The judge that a light critic is."""
+    """The judge that a light critic is. One without a map of measures is of the first kind: words alone."""
 
     kind: ClassVar[Kind] = "scorer"
 
     label: str
     critic: Critic
     weights: Floats
+    bending: Bending | None = None
 
     @classmethod
     def read(cls, folder: Path, critic: Critic) -> LightJudge:
-        file = folder / "model" / "weights.npy"
+        first, file = folder / "model" / "weights.npy", folder / "model" / FILE
         try:
-            weights = np.load(file, allow_pickle=False)
-        except (OSError, ValueError) as error:
+            if first.exists():
+                weights, bending = np.load(first, allow_pickle=False), None
+            else:
+                with np.load(file, allow_pickle=False) as arrays:
+                    weights = arrays["weights"]
+                    bending = Bending(*(arrays[field.name] for field in fields(Bending)))
+        except (OSError, ValueError, KeyError, BadZipFile) as error:
             raise InputError(f"the weights cannot be read ({error})", path=file) from error
-        if weights.shape != (SIZE,):
-            raise InputError(f"the weights have the shape {weights.shape}; {SIZE} were expected", path=file)
-        return cls(folder.resolve().name, critic, weights)
+        size = SIZE if bending is None else SIZE + BENDS
+        if weights.shape != (size,):
+            raise InputError(f"the weights have the shape {weights.shape}; {size} were expected", path=file)
+        return cls(folder.resolve().name, critic, weights, bending)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         weights_digest = digest(self.weights.astype("<f8").tobytes().hex())
-        return {"weights": weights_digest, "mean": self.critic.mean, "asking": self.critic.asking.values}
+        # A critic of the first kind keeps the settings that ledgers know it by.
+        more = {} if self.bending is None else {"bending": _digest(self.bending)}
+        return {"weights": weights_digest, "mean": self.critic.mean, "asking": self.critic.asking.values, **more}
 
     @cached_property
     def name(self) -> str:
-        return f"{self.label}+light#{digest(self.settings)[:8]}"
+        return f"{self.label}+light{'' if self.bending is None else '2'}#{digest(self.settings)[:8]}"
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         """One verdict a case, in order."""
@@ -152,13 +183,21 @@ class LightJudge(AsksNobody):
             if reason := recuses(case, asking):
                 yield Verdict.of(case, self.name, "recused", text=reason)
                 continue
-            rows = matrix(list(alone(case, asking.scale)))
+            if self.bending is None:
+                rows = matrix(list(alone(case, asking.scale)))
+            else:
+                rows = beside(list(alone(shown(case, reference=asking.reference), asking.scale)), self.bending)
             yield numbered(case, self.name, (self.critic.mean + rows @ self.weights).tolist(), asking.scale)
 
 
-def write_weights(weights: Floats, folder: Path) -> None:
-    """The weights as a file, whole or not at all."""
+def _digest(bending: Bending) -> str:
+    return digest([getattr(bending, field.name).astype("<f8").tobytes().hex() for field in fields(Bending)])
+
+
+def write_weights(fitted: Fitted, folder: Path) -> None:
+    """The weights and the map of measures as a file, whole or not at all."""
     out = io.BytesIO()
-    np.save(out, weights, allow_pickle=False)
-    with replacing(folder / "weights.npy") as part:
+    arrays = {field.name: getattr(fitted.bending, field.name) for field in fields(Bending)}
+    np.savez(out, weights=fitted.weights, **arrays)
+    with replacing(folder / FILE) as part:
         part.write_bytes(out.getvalue())

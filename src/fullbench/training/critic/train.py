@@ -113,8 +113,8 @@ class Training:
         from fullbench.training.critic.light import fit, write_weights
 
         self._claim()
-        fitted = fit(self.learned, self.settings.seed)
-        write_weights(fitted.weights, self.out / "model")
+        fitted = fit(self.learned, self.settings.seed, reference=self.asking.reference)
+        write_weights(fitted, self.out / "model")
         self._describe(fitted.mean, fitted.deviation, {"strength": fitted.strength})
         return True
 
