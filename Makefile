@@ -64,7 +64,7 @@ bench-check:
 	@$(RUN) dev python -m scripts.bench --check
 
 lock:
-	@$(RUN) '' uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --no-header --no-annotate --generate-hashes -o requirements.lock
+	@$(RUN) '' uv pip compile pyproject.toml --extra dev --extra docs --extra inspect --universal --python-version 3.11 --no-header --no-annotate --generate-hashes -o requirements.lock
 
 sbom:
 	@$(RUN) dev python -m scripts.sbom

@@ -59,7 +59,8 @@ def verdicts(items: int = 1_000) -> list[Row]:
     with tempfile.TemporaryDirectory() as name, FakeServer(quick=True) as server:
         folder = Path(name)
         _files(folder, items, 2)
-        model = [*JUDGE, "--judge", f"vllm:judge@{server.url}?mode=direct", "--ballot", "choice"]
+        # The quick server always says [[4]].
+        model = [*JUDGE, "--judge", f"vllm:judge@{server.url}?mode=direct", "--ballot", "score:1-5"]
         asked = _least([sys.executable, *model], folder) / (2 * items)
         _files(folder, items, 2)
         local = _least([sys.executable, *JUDGE, "--judge", "length", "--ballot", "choice"], folder, 2) / (2 * items)

@@ -60,7 +60,7 @@ def test_what_the_first_release_paid_for_is_found_under_its_former_name_and_noth
         assert cli("judge", *FILES, "--judge", spec, "--ledger", "new.ledger")[0] == 0
         paid = calls(server)
         judge = specs.judge(spec)
-        ((former, settings),) = judge.former_identities
+        *_, (former, settings) = judge.former_identities
         assert former.startswith("qwen+analyze#")
         with Ledger("new.ledger", read_only=True) as new, Ledger("old.ledger") as old:
             old.declare("judge", former, settings)

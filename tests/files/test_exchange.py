@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
+import os
+import subprocess
+import sys
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -194,6 +198,38 @@ def test_inspect_logs_in_and_out(cli, tmp_path):
     log = pytest.importorskip("inspect_ai.log", reason="inspect-ai is not installed: its reader opens what we write")
     read = log.read_eval_log(str(tmp_path / "back.json"))
     assert [sample.scores["match"].value for sample in read.samples] == [1.0, 0.0, 1.0]
+
+
+WRITER = """
+import sys
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import match
+
+said = ["the answer is 4", "the answer is 7", "是 9"]
+outputs = [ModelOutput.from_content("mockllm/model", text) for text in said]
+for output in outputs:
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # else it would fetch a tokenizer
+model = get_model("mockllm/model", custom_outputs=outputs)
+rows = [Sample(id=f"s{n}", input=f"第{n}题?", target=target) for n, target in enumerate(("4", "5", "9"))]
+eval(Task(dataset=rows, scorer=match(), name="sums"), model=model, log_dir=sys.argv[1], display="none", max_samples=1)
+"""
+
+
+def test_a_log_that_inspect_itself_wrote_is_read(cli, tmp_path):
+    """In a process of its own, with a home of its own: inspect keeps traces there."""
+    pytest.importorskip("zstandard", reason="the extra inspect is not installed")
+    if importlib.util.find_spec("inspect_ai") is None:
+        pytest.skip("inspect-ai is not installed: its writer's log is what is read here")
+    env = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "PYTHONUTF8": "1"}
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "logs")]
+    subprocess.run(command, check=True, env=env, cwd=tmp_path, capture_output=True, timeout=200)
+    (log,) = (tmp_path / "logs").glob("*.eval")
+    items, said, ruled = taken(cli, "inspect", log)
+    assert sorted(item.question for item in items.values()) == ["第0题?", "第1题?", "第2题?"]
+    assert sorted(one.text for one in said.values()) == ["the answer is 4", "the answer is 7", "是 9"]
+    assert {items[v.item].question: v.marks[0] for v in ruled} == {"第0题?": 1, "第1题?": 0, "第2题?": 1}
 
 
 def test_hugging_face_both_ways(cli, tmp_path):

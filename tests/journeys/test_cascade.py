@@ -102,6 +102,15 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
             assert row["cost saved"] >= 0.5
             assert "85%" in notes
             assert "people add NAME --pending" in notes
+            (faults,) = [table for table in door if table["name"] == "faults"]
+            rows = [dict(zip(faults["columns"], row, strict=True)) for row in faults["rows"]]
+            (own,) = [row for row in rows if row["judge"] == "cascade:cheap"]
+            ruled = 2 * (counts["easy"] + counts["hard"])
+            assert [own[name] for name in ("verdicts", "ruled", "recused", "pending")] == [
+                2 * ITEMS, ruled, 0, 2 * counts["too hard"],
+            ]  # fmt: skip
+            assert own["faulty"]["value"] == 0, "what waits is no fault"
+            assert {row["pending"] for row in rows} == {0, own["pending"]}
         site = ("--database", f"sqlite:///{tmp_path / 'web.sqlite'}", "--data", tmp_path / "data")
         words = ["people", "add", "what waits", "--kind", "pair", "--ballot", "choice", "--pending", "cascade:cheap"]
         made = CliRunner().invoke(app, [*words, "--ledger", str(tmp_path / "study.ledger"), *map(str, site)])

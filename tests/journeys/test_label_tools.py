@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from fullbench import Case, Choice, Item, Ledger, Ranking, Response, Score, Verdict
 from fullbench.cli.app import app
 from fullbench.errors import InputError
+from fullbench.files.nouns import read_verdicts
 
 NAMES = ("红", "blue", "green")
 
@@ -130,3 +131,49 @@ def test_what_does_not_fit_is_said_and_nothing_is_taken(place, tmp_path, data, v
         cli("ledger", "import", file, "--ledger", place)
     with Ledger(place, read_only=True) as ledger:
         assert not list(ledger.verdicts())
+
+
+@pytest.mark.parametrize("kind", ["label_studio", "argilla"])
+def test_tasks_go_out_by_the_door_are_labelled_and_come_in_as_a_folder_that_runs(place, tmp_path, kind):
+    """Two judges ruled on three cases of two items; two people label them in the tool, one of them passes on one."""
+    with Ledger(place) as ledger:
+        for item in list(ledger.items()):
+            answers = {one.contestant: one for one in ledger.responses(item_keys=[item.key])}
+            pairs = [(NAMES[0], NAMES[1])] if item.id == "q0" else [(NAMES[1], NAMES[0]), (NAMES[0], NAMES[2])]
+            for pair in pairs:
+                case = Case(item, tuple(answers[name] for name in pair), Choice(tie=True))
+                for judge in ("one", "two"):
+                    ledger.add(case, Verdict.of(case, judge, (1, 0), at=5.0))
+    file, folder = tmp_path / "tasks.json", tmp_path / "back"
+    told = cli("export", kind, "--ledger", place, "--out", file, "--option", "blank=yes")
+    assert "3 records" in told
+    tasks = json.loads(file.read_text(encoding="utf-8"))
+    assert len(tasks) == 3
+    assert "one" not in json.dumps([task.get("annotations", task.get("responses")) for task in tasks])
+    expected = {}
+    for number, task in enumerate(tasks):
+        about = task["data"] if kind == "label_studio" else {**task["fields"], **task["metadata"]}
+        assert about["question"] == f"What is {about['item']}? 什么？"
+        votes = {"安": "AB"[number % 2], "bob": None if number == 2 else "tie"}
+        for rater, vote in votes.items():
+            if vote is not None:
+                marks = (0.5, 0.5) if vote == "tie" else (1.0, 0.0) if vote == "A" else (0.0, 1.0)
+                expected[about["item"], tuple(about["contestants"]), rater] = marks
+        if kind == "label_studio":
+            task["annotations"] = [
+                {"completed_by": {"email": rater}, "was_cancelled": vote is None,
+                 "result": [{"from_name": "best", "type": "choices", "value": {"choices": [vote]}}] if vote else []}
+                for rater, vote in votes.items()
+            ]  # fmt: skip
+        else:
+            task["responses"] = {"best": [
+                {"value": vote, "user_id": rater, "status": "submitted" if vote else "discarded"}
+                for rater, vote in votes.items()
+            ]}  # fmt: skip
+    file.write_text(json.dumps(tasks, ensure_ascii=False), encoding="utf-8")
+    told = cli("import", kind, file, "--out", folder)
+    assert "2 items, 5 responses, 5 labels" in told
+    assert "could not judge" in told
+    labels = {(v.item, v.contestants, v.rater): v.marks for v in read_verdicts(folder / "labels.jsonl")}
+    assert labels == expected
+    cli("run", folder / "study.toml", "--quiet")

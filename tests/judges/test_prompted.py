@@ -24,6 +24,7 @@ from fullbench import (
 from fullbench.errors import InputError
 from fullbench.judges.extracting import SecondReader
 from fullbench.judges.prompted import Example, PromptedJudge, read_template
+from fullbench.nouns.ballot import ballot
 from fullbench.nouns.judge import Judge
 from tests.making import Talker, answers, item, png, words
 
@@ -321,3 +322,38 @@ def test_thinking_aloud_is_not_held_to_a_form():
 def test_a_model_that_cannot_be_held_is_told():
     with pytest.raises(InputError, match="cannot be held to a form of reply; leave 'constrained' out"):
         PromptedJudge(Talker(lambda _: "[[A]]"), constrained=True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "language", "says"),
+    [
+        ("score:1-5", "en", "1 is the worst and 5 the best"),
+        ("score:0-100", "en", "0 is the worst and 100 the best"),
+        ("real:0-1", "en", "0 is the worst and 1 the best"),
+        ("score:1-10", "zh", "1 为最差，10 为最好"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["direct", "analyze", "steps"])
+@pytest.mark.parametrize("form", ["marker", "json"])
+def test_a_score_prompt_says_which_end_is_good_unless_the_words_of_the_first_release_are_asked_for(
+    spec, language, says, mode, form
+):
+    talker, older = Talker(lambda _: "[[1]]"), Talker(lambda _: "[[1]]")
+    case = Case(item(), answers(alpha="It is red."), ballot(spec))
+    judge = PromptedJudge(talker, mode, language=language, form=form)
+    first = PromptedJudge(older, mode, language=language, form=form, ends=False)
+    rule(judge, case)
+    rule(first, case)
+    assert says in words(talker.asked[-1])
+    assert says not in words(older.asked[-1])
+    assert talker.asked[-1].former_digest == older.asked[-1].digest != talker.asked[-1].digest
+    assert judge.former_names == (first.name,)
+    assert first.former_names == ()
+    assert judge.name != first.name
+
+
+def test_what_a_judge_repeats_of_the_scale_is_no_ruling():
+    case = Case(item(), answers(alpha="It is red."), Score(1, 5))
+    (verdict,) = rule(PromptedJudge(Talker(lambda _: "On the scale, 1 is the worst and 5 the best."), resample=0), case)
+    assert isinstance(verdict, Verdict)
+    assert verdict.fault == "unreadable"

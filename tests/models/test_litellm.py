@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
 import os
 import subprocess
 import sys
+import threading
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
+from fullbench import Picture, Prompt, Turn
 from fullbench.errors import InputError, MissingExtra, ModelError
 from fullbench.models import factories
 from tests.fake_server import KEY, FakeServer
+from tests.making import png
 from tests.models.conftest import ask
 
 there = importlib.util.find_spec("litellm") is not None
@@ -37,6 +44,78 @@ def test_litellm():
     subprocess.run([sys.executable, "-m", "tests.models.test_litellm"], check=True, env=env)
 
 
+class Clouds:
+    """Answers as Azure's deployments and as Bedrock's Converse do, and keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Message, dict[str, Any]]] = []
+        arrived = self.asked
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                arrived.append((self.path, self.headers, body))
+                said = {"role": "assistant", "content": "[[4]]"}
+                reply: dict[str, Any] = {
+                    "id": "x", "object": "chat.completion", "created": 1, "model": "gpt-4o",
+                    "choices": [{"index": 0, "message": said, "finish_reason": "stop"}],
+                    "usage": {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105},
+                }  # fmt: skip
+                if self.path.endswith("/converse"):
+                    output = {"message": {"role": "assistant", "content": [{"text": "[[4]]"}]}}
+                    usage = {"inputTokens": 100, "outputTokens": 5, "totalTokens": 105}
+                    reply = {"output": output, "stopReason": "end_turn", "usage": usage, "metrics": {"latencyMs": 1}}
+                data = json.dumps(reply).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+def clouds() -> None:
+    """Azure and Bedrock by way of litellm: the picture arrives, in each one's own form and with its own key."""
+    there = Clouds()
+    os.environ.update({
+        "AZURE_API_KEY": "azure-key", "AZURE_API_BASE": there.url, "AZURE_API_VERSION": "2024-10-21",
+        "AWS_ACCESS_KEY_ID": "amazon-key", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION_NAME": "us-east-1",
+    })  # fmt: skip
+    picture = png()
+    prompt = Prompt((Turn("system", ("You judge.",)), Turn("user", (Picture.of(picture), "多少?"))))
+    price = {"price_in": "1", "price_out": "2", "attempts": "1", "max_tokens": "50"}
+    ways = {
+        "azure/mine": price,
+        "bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0": price
+        | {"extra": json.dumps({"aws_bedrock_runtime_endpoint": there.url})},
+    }
+    for name, options in ways.items():
+        (reply,) = factories.litellm(name, options).answer([prompt])
+        assert (reply.error, reply.text) == (None, "[[4]]"), reply
+        assert reply.usage.dollars == 110 / 1e6
+    (azure, headers, body), (bedrock, signed, converse) = there.asked
+    assert azure == "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
+    assert headers["api-key"] == "azure-key"
+    shown, words = body["messages"][1]["content"]
+    assert base64.b64decode(shown["image_url"]["url"].partition(",")[2]) == picture
+    assert words["text"] == "多少?"
+    assert bedrock == "/model/anthropic.claude-3-5-sonnet-20240620-v1%3A0/converse"
+    assert "Credential=amazon-key" in signed["Authorization"]
+    shown, words = converse["messages"][0]["content"]
+    assert base64.b64decode(shown["image"]["source"]["bytes"]) == picture
+    assert (words["text"], converse["system"]) == ("多少?", [{"text": "You judge."}])
+    there.server.shutdown()
+    there.server.server_close()
+
+
 def main() -> None:
     with FakeServer() as server:
         options = {"extra": json.dumps({"api_base": server.url}), "attempts": "2", "price_in": "1", "price_out": "1"}
@@ -58,3 +137,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    clouds()

@@ -20,7 +20,6 @@ from fullbench.cli.common import (
     say,
     show,
 )
-from fullbench.nouns.table import Table
 
 
 def report(
@@ -114,7 +113,10 @@ def report(
         who = seated.settled_by(book, judges or None, study=study, pilots=pilot)
         shown = seated.noted(book, [*shown, *who], columns, study=study, pilots=pilot)
         if charts is not None:
-            _draw(shown, charts)
+            from fullbench.reports.charts import write_charts
+
+            for path in write_charts(shown, charts):
+                say(f"The chart: {path}")
         if paged is not None:
             page(book.title, record, shown, paged, source={"ledger": book.digest()}, unveiled=unveiled)
             say(f"The page: {paged}")
@@ -125,17 +127,3 @@ def report(
 def _pair(names: Sequence[str]) -> tuple[str, str]:
     old, new = names
     return old, new
-
-
-def _draw(tables: Sequence[Table], folder: Path) -> None:
-    """The charts of the tables that have one, under the tables' names."""
-    import re
-
-    from fullbench.reports.charts import chart, write_chart
-
-    for table in tables:
-        drawn = chart(table)
-        if drawn is not None:
-            name = re.sub(r"[^\w.-]+", "-", table.name)
-            for suffix in ("svg", "png"):
-                say(f"The chart: {write_chart(drawn, folder / f'{name}.{suffix}')}")

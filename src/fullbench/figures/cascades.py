@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from fullbench.figures.judging import shape, winner
-from fullbench.figures.viewing import PeopleMarks, Place, people_marks, place_of, recused, ruled
+from fullbench.figures.viewing import PENDING, WAITS, PeopleMarks, Place, people_marks, place_of, recused, ruled
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.panel import Cascade, View
@@ -23,7 +23,6 @@ from fullbench.stats.guarantees import NEVER, Trusted, least_rows, trusted
 Group = tuple[str, str]
 """Criterion and ballot: thresholds are learned for each apart."""
 By = Literal["small", "large", "people", "pending", "open"]
-WAITS = "it waits for people"
 _FINE = 20
 """Sureness is cut to steps of a twentieth: a threshold between two of them would promise what no count can show."""
 
@@ -202,13 +201,7 @@ def table(cascades: Sequence[Cascade], verdicts: Sequence[Verdict]) -> Table:
                 )
             )
     if any(isinstance(row[6], int) and row[6] for row in rows):
-        notes.append(
-            Note(
-                "cascades.pending",
-                "Pending: rulings that wait for people; no figure counts them. Make a campaign of them: fullbench "
-                "people add NAME --pending CASCADE --ledger LEDGER.",
-            )
-        )
+        notes.append(PENDING)
     title = Note("cascades.title", "Cascades: who settled what")
     columns = headings(
         "judge", "criterion", "ballot", "by the small judge", "by the large judge", "by people", "pending",

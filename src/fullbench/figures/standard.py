@@ -23,6 +23,7 @@ from fullbench.figures.narrow import beside
 from fullbench.figures.one_by_one import one_by_one
 from fullbench.figures.places import OVERALL, place, placed
 from fullbench.figures.position import position
+from fullbench.figures.viewing import PENDING, WAITS
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
@@ -30,7 +31,7 @@ from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
-from fullbench.stats.arrays import exact_sum
+from fullbench.stats.arrays import Bools, exact_sum
 from fullbench.stats.joining import VoteRule
 
 Verdicts = Columns | Record
@@ -232,22 +233,34 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
     """What each judge did not rule on, and why, and what is due; with `together`, over all criteria."""
     columns = _columns(verdicts)
     replies = {name: cell for name, cell in _REPLIES.items() if cell(columns)}
+    waits = ["pending"] if _pending(columns).any() else []
     head, groups = _by_judge(columns, together=together)
     rows: list[list[Cell]] = []
     for cells, part in groups:
         counts = part.faults()
         wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
-        row = [*cells, total, total - wrong, *(counts[fault] for fault in FAULTS), _faulty(part)]
+        pending = int(_pending(part).sum())
+        counts["recused"] -= pending
+        row = [
+            *cells,
+            total,
+            total - wrong,
+            *(counts[fault] for fault in FAULTS),
+            *(pending for _ in waits),
+            _faulty(part),
+        ]
         rows.append([*row, *(cell(part) for cell in replies.values()), *_due(columns, head, cells)])
     silent = {tuple(getattr(outstanding, key) for key in head): None for outstanding in columns.due}
     for named in silent.keys() - {tuple(row[: len(head)]) for row in rows}:
         cells = list[Cell](named)
-        rows.append([*cells, 0, 0, *(0 for _ in FAULTS), None, *(None for _ in replies), *_due(columns, head, cells)])
+        rows.append(
+            [*cells, 0, 0, *(0 for _ in (*FAULTS, *waits)), None, *(None for _ in replies), *_due(columns, head, cells)]
+        )
     rows.sort(key=lambda row: tuple(map(str, row[: len(head)])))
-    hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS]}
+    hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS, *waits]}
     due = _DUE[: len(_due(columns, head, ()))]
-    names = headings(*head, "verdicts", "ruled", *FAULTS, "faulty", *replies, *due)
-    notes = [*(_ABOUT_REPLIES[name] for name in replies), *_due_notes(columns.due)]
+    names = headings(*head, "verdicts", "ruled", *FAULTS, *waits, "faulty", *replies, *due)
+    notes = [*(PENDING for _ in waits), *(_ABOUT_REPLIES[name] for name in replies), *_due_notes(columns.due)]
     return Table("faults", Note("standard.title.faults", "Faults"), names, rows, notes, {}, hint)
 
 
@@ -289,7 +302,14 @@ def _due_notes(due: Sequence[Due]) -> list[Note]:
 
 def _faulty(part: Columns) -> Estimate:
     """The share of verdicts that are faults; verdicts on one item are kept together."""
-    return clustered.share((part.fault >= 0).astype(np.float64), part.item)
+    return clustered.share(((part.fault >= 0) & ~_pending(part)).astype(np.float64), part.item)
+
+
+def _pending(part: Columns) -> Bools:
+    """Which rulings of cascades wait for people: they are neither rulings nor faults."""
+    waits = np.zeros(len(part), dtype=bool)
+    waits[[row for row, text in part.recusals.items() if text == WAITS]] = True
+    return waits
 
 
 _MOST_REASONS = 20
@@ -302,6 +322,8 @@ def reasons(verdicts: Verdicts) -> Table:
     first: dict[tuple[str, str], str] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for row, text in columns.recusals.items():
+        if text == WAITS:
+            continue
         key = columns.names["judge"][columns.judge[row]], re.sub(r"[-+]?\d[\d.,e+-]*|[\da-f]{8,}", "#", text)
         first.setdefault(key, text)
         counts[key] += 1

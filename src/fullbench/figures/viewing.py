@@ -8,12 +8,20 @@ from dataclasses import replace
 from statistics import fmean
 
 from fullbench.nouns.call import NOTHING
+from fullbench.nouns.note import Note
 from fullbench.nouns.panel import Marks, View
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
 Place = tuple[str, str, str, frozenset[tuple[str, int]]]
 """What is ruled on, whatever the order: item, criterion, ballot, responses."""
 PeopleMarks = dict[Place, dict[tuple[str, int], float]]
+WAITS = "it waits for people"
+"""Why a cascade does not rule yet: figures call that pending, and no recusal."""
+PENDING = Note(
+    "cascades.pending",
+    "Pending: rulings that wait for people; no figure counts them. Make a campaign of them: fullbench "
+    "people add NAME --pending CASCADE --ledger LEDGER.",
+)
 
 
 def place_of(verdict: Verdict) -> Place:

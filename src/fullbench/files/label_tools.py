@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from fullbench.files.writers import write_rows
 from fullbench.nouns.ballot import LETTERS, Choice, Likert, Ranking, ballot
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 
 Tool = Literal["label-studio", "argilla"]
 TOOLS: tuple[Tool, ...] = ("label-studio", "argilla")
@@ -39,12 +40,17 @@ def rows(path: Path, passed_over: Counter[str] | None = None) -> Iterator[tuple[
     """
     counts = Counter[str]() if passed_over is None else passed_over
     for line, row in read_rows(path):
-        if isinstance(row.get("annotations"), list) and isinstance(row.get("data"), Mapping):
-            yield from ((line, flat) for flat in _label_studio(path, line, row, counts))
-        elif isinstance(row.get("responses"), (list, Mapping)) and isinstance(row.get("fields"), Mapping):
-            yield from ((line, flat) for flat in _argilla(path, line, row, counts))
-        else:
-            yield line, row
+        yield from ((line, flat) for flat in votes(path, line, row, counts))
+
+
+def votes(path: Path, line: int, row: dict[str, Any], counts: Counter[str]) -> Iterator[dict[str, Any]]:
+    """What one record of a tool says, a row for each person; a row of our own form as it is."""
+    if isinstance(row.get("annotations"), list) and isinstance(row.get("data"), Mapping):
+        yield from _label_studio(path, line, row, counts)
+    elif isinstance(row.get("responses"), (list, Mapping)) and isinstance(row.get("fields"), Mapping):
+        yield from _argilla(path, line, row, counts)
+    else:
+        yield row
 
 
 def _label_studio(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator[dict[str, Any]]:
@@ -219,17 +225,33 @@ def _mark(form: Any, value: Any) -> float:
 
 
 def write(
-    path: Path, tool: Tool, verdicts: Iterable[Verdict], items: Mapping[str, Item], answers: Mapping[Any, Response]
-) -> int:
-    """Write verdicts as records of a tool, one for each case, with what each person said; how many verdicts."""
+    path: Path, tool: Tool, verdicts: Iterable[Verdict], items: Mapping[str, Item], answers: Mapping[Any, Response],
+    *, blank: bool = False,
+) -> int:  # fmt: skip
+    """Write verdicts as records of a tool, one for each case, with what each person said; how many verdicts.
+
+    `blank` records have nothing said in them, for people to label: one for each case, and so many are counted.
+    """
     cases: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
-        cases.setdefault((verdict.case, verdict.judge), []).append(verdict)
+        if not blank:
+            cases.setdefault((verdict.case, verdict.judge), []).append(verdict)
+        else:
+            cases[verdict.case, PEOPLE] = [replace(verdict, judge=PEOPLE)]
     if suffix_of(path) not in {".json", ".jsonl", ".ndjson"}:
         raise InputError(f"{tool} reads JSON: name a file .json or .jsonl", path=path)
     make = _task if tool == "label-studio" else _record
-    write_rows(path, (make(number, some, items, answers) for number, some in enumerate(cases.values(), 1)))
+    records = (make(number, some, items, answers) for number, some in enumerate(cases.values(), 1))
+    write_rows(path, map(_emptied, records) if blank else records)
     return sum(map(len, cases.values()))
+
+
+def _emptied(record: dict[str, Any]) -> dict[str, Any]:
+    """A record as it is before anybody has labelled it."""
+    if "annotations" in record:
+        return {**record, "annotations": []}
+    metadata = {name: value for name, value in record["metadata"].items() if name != "raters"}
+    return {**record, "metadata": metadata, "responses": {}}
 
 
 def _shown(verdict: Verdict, items: Mapping[str, Item], answers: Mapping[Any, Response]) -> dict[str, str]:

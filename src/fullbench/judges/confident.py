@@ -1,4 +1,7 @@
-"""A prompted judge whose confidence in each ruling is kept: as it states it, or as its tokens' chances tell it."""
+"""A prompted judge whose confidence in each ruling is kept: as it states it, or as its tokens' chances tell it.
+
+By these chances its mark can also be the mean of all marks that it might have written (`marks="expected"`).
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,16 @@ from fullbench.errors import InputError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import OpenAI
-from fullbench.nouns.ballot import LETTERS, Ballot, Choice, Language, Score
+from fullbench.nouns.ballot import LETTERS, Ballot, Choice, Language, Real, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Part
 from fullbench.nouns.model import Prompt, Reply
 from fullbench.nouns.verdict import Failure, Verdict
-from fullbench.reading.confidence import stated_confidence, token_confidence
+from fullbench.reading.confidence import expected_mark, stated_confidence, token_confidence
 
 Source = Literal["stated", "logprobs"]
+Marks = Literal["written", "expected"]
 ASKING: Mapping[Language, str] = {
     "en": "On the line before the ruling, write Confidence: N%, with N from 0 to 100: how likely it is that the ruling "
     "is right.",
@@ -27,17 +31,30 @@ ASKING: Mapping[Language, str] = {
 }
 _WANTED = {"logprobs": True, "top_logprobs": 20}
 _MOST = 9
+NO_CHANCES = (
+    "the reply came without the chances of its tokens, so there is no expected mark; ask a server that gives logprobs, "
+    "or leave out marks=expected"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class ConfidentJudge(PromptedJudge):
     """A prompted judge that is asked how sure it is (`stated`), or whose server tells the chances of its tokens
-    (`logprobs`): that of the ruling that it wrote among all legal ones."""
+    (`logprobs`): that of the ruling that it wrote among all legal ones.
+
+    With `marks="expected"` it is asked for a whole number on a `real` ballot, and its mark is the mean of all numbers
+    that it might have written, each by its chance. A reply without chances is a failed call, never a whole number.
+    """
 
     confidence: Source = "stated"
+    marks: Marks = "written"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.marks not in get_args(Marks):
+            raise InputError(f"marks are {' or '.join(get_args(Marks))}; found {self.marks!r}")
+        if self.marks == "expected" and self.confidence != "logprobs":
+            raise InputError("marks=expected are made of the chances of tokens; say confidence=logprobs, or nothing")
         if self.confidence not in get_args(Source):
             raise InputError(f"confidence is {' or '.join(get_args(Source))}; found {self.confidence!r}")
         if self.confidence == "stated":
@@ -53,7 +70,19 @@ class ConfidentJudge(PromptedJudge):
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         asked = {"confidence": digest(ASKING[self.language])} if self.confidence == "stated" else {}
-        return {**super().settings, **asked}
+        return {**super().settings, **asked, **({"marks": self.marks} if self.marks == "expected" else {})}
+
+    def recuses(self, case: Case) -> str:
+        form = case.ballot
+        if self.marks == "expected" and not (isinstance(form, Real) and len(case.responses) == 1 and _whole(form)):
+            raise InputError(
+                f"marks=expected are for one response on a scale with at most {_MOST + 1} whole numbers, such as "
+                f"--ballot real:1-5; found {form.spec} with {len(case.responses)} response(s)"
+            )
+        return super().recuses(case)
+
+    def _ruling(self, form: Ballot, n: int) -> tuple[Part, ...]:
+        return super()._ruling(_whole(form) or form if self.marks == "expected" else form, n)
 
     def _hearing(self, case: Case) -> tuple[Part, ...]:
         parts = super()._hearing(case)
@@ -66,7 +95,21 @@ class ConfidentJudge(PromptedJudge):
         if self.confidence == "stated":
             return replace(outcome, confidence=stated_confidence(reply.text))
         case: Case = reply.prompt.tag.case
-        return replace(outcome, confidence=token_confidence(reply.tokens, _legal(case.ballot, len(case.responses))))
+        legal = _legal(_whole(case.ballot) or case.ballot, len(case.responses))
+        sure = token_confidence(reply.tokens, legal)
+        if self.marks == "written":
+            return replace(outcome, confidence=sure)
+        mark = expected_mark(reply.tokens, legal)
+        if mark is None:
+            return self._failed(reply.prompt.tag, NO_CHANCES, "permanent")
+        return replace(outcome, marks=(mark,), confidence=sure)
+
+
+def _whole(form: Ballot) -> Score | None:
+    """The whole numbers on a scale with decimals, where they are few and its ends among them; None on other ballots."""
+    if isinstance(form, Real) and form.low.is_integer() and form.high.is_integer() and form.high - form.low <= _MOST:
+        return Score(int(form.low), int(form.high))
+    return None
 
 
 def _legal(ballot: Ballot, n: int) -> tuple[str, ...]:

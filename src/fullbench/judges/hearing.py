@@ -15,7 +15,7 @@ Step = Literal["both", "picture", "question", "answer"]
 
 @dataclass(eq=False)
 class Hearing:
-    """What has happened so far in one case."""
+    """What has happened so far in one case. `shared` parts of the first turn are the item's, not the case's."""
 
     case: Case
     steps: deque[Step]
@@ -24,3 +24,4 @@ class Hearing:
     exchanges: list[Call] = field(default_factory=list)
     attempts: int = 0
     estimated: bool = False
+    shared: int = 0

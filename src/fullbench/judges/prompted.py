@@ -16,14 +16,14 @@ from fullbench.errors import InputError, ModelError
 from fullbench.judges.examples import Example, written
 from fullbench.judges.hearing import Hearing, Step
 from fullbench.judges.scorers.pictures import broken
-from fullbench.judges.shown import dialogue, drawn, read_reply, style_of
+from fullbench.judges.shown import dialogue, drawn, ends, pictures_shown, read_reply, style_of
 from fullbench.judges.templates import Template, joined
 from fullbench.models.fences import fenced
 from fullbench.nouns.ballot import LETTERS, Ballot, Language, Style, ballot
 from fullbench.nouns.call import FailureKind
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
-from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.nouns.item import WITHOUT_PICTURES, Part, Turn
 from fullbench.nouns.judge import Kind, former_names_of
 from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import UNKNOWN
@@ -58,7 +58,8 @@ class PromptedJudge:
     (`marker`), in a JSON object with the server's JSON mode on (`json`), or in one that the prompt alone asks for
     (`json-prompt`). The model is asked at temperature 0
     unless its own settings say otherwise or it takes none (`as_judge`). A `constrained` judge rules in JSON, and
-    its server is told to let it write nothing else: for models that ramble.
+    its server is told to let it write nothing else: for models that ramble. `ends` says in our own wording which end
+    of a scale is good; the first release did not.
 
     It recuses itself from cases that it cannot be asked: more pictures than it sees, what is no picture, and, once a
     call has failed over them, pictures that cannot be decoded.
@@ -85,6 +86,7 @@ class PromptedJudge:
     label: str | None = None
     sees: int | None = None
     rules_tag: str = ""
+    ends: bool = True
     _asked: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -128,8 +130,9 @@ class PromptedJudge:
     @cached_property
     def former_identities(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
         """Names of earlier releases, where model or rules went by another name, with the settings behind each."""
-        before = {name: value for name, value in self.settings.items() if name != "rules_tag"}
-        models = former_names_of(self.model) or ((self.model.name,) if self.rules_tag else ())
+        before = {name: value for name, value in self.settings.items() if name not in {"rules_tag", "ends"}}
+        now = (self.model.name,) if "ends" in self.settings else ()
+        models = (*now, *(former_names_of(self.model) or ((self.model.name,) if self.rules_tag and not now else ())))
         return tuple((self._named(name, former), former) for name in models if (former := {**before, "model": name}))
 
     def _named(self, model: str, settings: Mapping[str, Any]) -> str:
@@ -161,10 +164,15 @@ class PromptedJudge:
             **({"constrained": digest(held)} if self.constrained else {}),
             **({"sees": self.sees} if self.sees is not None else {}),
             **({"rules_tag": self.rules_tag} if self.rules_tag else {}),
+            **({"ends": digest([ends(ballot(spec), self.language) for spec in _WORDED])} if self._says_ends else {}),
         }
 
     def _examples(self, case: Case) -> Iterator[str]:
         return written(self.examples, case.ballot, len(case.responses), "marker" if self.constrained else self._style)
+
+    @property
+    def _says_ends(self) -> bool:
+        return self.ends and self.template is None
 
     @property
     def _stepping(self) -> tuple[Step, ...]:
@@ -261,6 +269,8 @@ class PromptedJudge:
         if stepping:
             asked = (self._step(hearing.steps.popleft()),)
         if turns[-1].role == "user":
+            alone = all(turn.role == "system" for turn in turns[:-1]) and _FENCE not in self.wording.blocks
+            hearing.shared = len(turns[-1].parts) if alone else 0
             turns, asked = turns[:-1], (*turns[-1].parts, "\n", *asked)
         if _FENCE in self.wording.blocks:
             # Servers put what they like between the texts of a message: an exact prompt has one.
@@ -268,7 +278,9 @@ class PromptedJudge:
         json = self.form == "json" and not stepping
         schema = "" if stepping or not self.constrained else self._schema(case)
         nonce = "" if stepping else self._nonce(case)
-        return Prompt((*turns, Turn("user", asked)), case.trial or None, json, schema, nonce, tag=hearing)
+        newer = ends(case.ballot, self.language) if self._says_ends and not stepping else ""
+        said = (*turns, Turn("user", asked))
+        return Prompt(said, case.trial or None, json, schema, nonce, newer, hearing.shared, tag=hearing)
 
     def _nonce(self, case: Case) -> str:
         """The nonce that a ruling is asked for with: none where the wording is somebody's own, or a schema holds."""
@@ -324,6 +336,7 @@ class PromptedJudge:
         named = item.tags.get(WITHOUT_PICTURES, "") if self.sight != "described" else ""
         missing = str(len(named.splitlines())) if named else ""
         seen: dict[Sight, str] = {"image": "pictures", "none": "withheld", "described": "described"}
+        unseen = (missing,) if self.sight == "none" and missing else ()
         return self.wording.fill({
             "about": (" ",) if item.pictures or missing else (),
             "dialogue": tuple(dialogue(item)),
@@ -332,7 +345,7 @@ class PromptedJudge:
             "reference": (item.reference,) if self.reference and item.reference else (),
             "task": (item.tags.get("task", ""),),
             **({"withheld": (missing,)} if missing else {}),
-            seen[self.sight]: tuple(self._pictures(item)) or ((missing,) if self.sight == "none" and missing else ()),
+            seen[self.sight]: tuple(pictures_shown(item, self.sight)) or unseen,
         })  # fmt: skip
 
     def _hearing(self, case: Case) -> tuple[Part, ...]:
@@ -367,21 +380,10 @@ class PromptedJudge:
         """How the ruling is asked for; the same for all cases with this ballot and number of responses."""
         known = self._asked.get((form.spec, n))
         if known is None:
-            asked = form.ask(n, self.language, self._style)
+            asked = (ends(form, self.language) if self._says_ends else "") + form.ask(n, self.language, self._style)
             manner = "direct" if self.mode == "direct" else "analyze"
             known = self._asked[form.spec, n] = self.wording.fill_block(manner, {"text": (asked,)})
         return known
-
-    def _pictures(self, item: Item) -> Iterator[Part]:
-        if self.sight == "image":
-            for index, picture in enumerate(item.pictures, 1):
-                yield f"[{index}] "
-                yield picture
-                yield "\n"
-        elif self.sight == "none" and item.pictures:
-            yield str(len(item.pictures))
-        elif self.sight == "described":
-            yield "\n".join(f"[{index}] {caption}" for index, caption in enumerate(item.captions, 1))
 
 
 def default_template(language: Language) -> Template:

@@ -118,8 +118,10 @@ class SheetJudge:
         shared = [criterion for criterion in self.criteria if not criterion.item]
         points = [("a", Score(1, 5)), ("b", Likert(("no", "yes")))]
         worded = Sheet(tuple(points), ("a", "b")).ask(1, self.judge.language)
+        # The lines of a sheet say themselves which end is good.
+        asked = {name: value for name, value in self.judge.settings.items() if name != "ends"}
         # What stands on one sheet is read together, so that a criterion more is another judge.
-        return {**self.judge.settings, "sheet": digest([worded, [[c.name, c.words, c.ballot] for c in shared]])}
+        return {**asked, "sheet": digest([worded, [[c.name, c.words, c.ballot] for c in shared]])}
 
     @cached_property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fullbench.judges.examples import Example, written
 from fullbench.models.fences import fenced
-from fullbench.nouns.ballot import Ruling, Style
+from fullbench.nouns.ballot import Ballot, Language, Real, Ruling, Score, Style
 from fullbench.nouns.call import Call
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item, Part
@@ -33,6 +33,19 @@ def drawn(case: Case) -> list[Picture]:
     return [picture for response in case.responses for picture in response.pictures]
 
 
+def pictures_shown(item: Item, sight: str) -> Iterator[Part]:
+    """The item's pictures as a judge with this sight has them: to look at, as a number, or in words."""
+    if sight == "image":
+        for index, picture in enumerate(item.pictures, 1):
+            yield f"[{index}] "
+            yield picture
+            yield "\n"
+    elif sight == "none" and item.pictures:
+        yield str(len(item.pictures))
+    elif sight == "described":
+        yield "\n".join(f"[{index}] {caption}" for index, caption in enumerate(item.captions, 1))
+
+
 def dialogue(item: Item) -> Iterator[Part]:
     """What was said before the question, a line for each turn."""
     for turn in item.turns[:-1]:
@@ -47,12 +60,31 @@ def style_of(settings: Mapping[str, Any]) -> Style:
     return "json" if settings.get("form") in {"json", "json-prompt"} and not direct else "marker"
 
 
+def ends(form: Ballot, language: Language) -> str:
+    """Which end of a scale is good, for the ballots that do not say so themselves; empty for all others.
+
+    >>> from fullbench.nouns.ballot import ballot
+    >>> ends(ballot("score:1-5"), "en"), ends(ballot("choice"), "en")
+    ('On the scale, 1 is the worst and 5 the best. ', '')
+    """
+    if not isinstance(form, Score | Real):
+        return ""
+    low, high = f"{form.low:.12g}", f"{form.high:.12g}"
+    return (
+        f"评分中 {low} 为最差，{high} 为最好。"
+        if language == "zh"
+        else (f"On the scale, {low} is the worst and {high} the best. ")
+    )
+
+
 def words_shown(case: Case, settings: Mapping[str, Any]) -> list[str]:
     """All words in sight of a judge with these settings that are not its own: the case, and the prompt around it."""
     item = case.item
     responses = "".join(part for part in fenced(case) if isinstance(part, str))
     about = [turn.text for turn in item.turns] + [item.reference or "", *item.captions]
     asked = case.ballot.ask(len(case.responses), settings.get("language", "en"), style_of(settings))
+    if "ends" in settings:
+        asked = ends(case.ballot, settings.get("language", "en")) + asked
     given = [Example(text, tuple(marks), *ballot) for text, marks, *ballot in settings.get("examples", ())]
     style: Style = "marker" if settings.get("constrained") else style_of(settings)
     examples = list(written(given, case.ballot, len(case.responses), style))

@@ -133,7 +133,7 @@ def named(line: bytes) -> tuple[str, Mapping[str, Any]] | None:
 
 def reply_of(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], rate: float = RATE) -> Reply:
     """The reply in a line that came back, priced at `rate` times the live price."""
-    tally = Tally()
+    tally = Tally(shares=model.shares)
     result = _result(model, prompt, line, tally)
     price = None if model.price is None else (model.price[0] * rate, model.price[1] * rate)
     if isinstance(result, Answer):

@@ -14,7 +14,7 @@ from fullbench.models.net.handles import connections
 from fullbench.models.net.limits import CEILING, START, office
 from fullbench.models.net.providers import Provider, provider
 from fullbench.models.net.streaming import stream
-from fullbench.models.prices import Price, is_local, price_of
+from fullbench.models.prices import FRESH, Price, Shares, cache_shares, is_local, price_of
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.nouns.model import Prompt, Reply
 
@@ -26,7 +26,8 @@ class ChatModel:
     `url` is the address without the dialect's last steps (`http://localhost:8000/v1`). The name is the model's, with
     the address of any server that is not the provider's own (`qwen2-vl@localhost:8000/v1`), or a `label` in its place
     (`qwen2-vl@lab`), and a tail for every sampling setting. `assumed` marks a temperature that is the default of judges
-    and not the user's word. `price` is dollars per million tokens in and out; without it the list is asked.
+    and not the user's word. `price` is dollars per million tokens in and out; without it the list is asked. So is
+    `cached_price`, of tokens in that the server had in its cache.
 
     `answer` runs its event loop in the calling thread. What it learned of the server's limits stays with the model, and
     all models that ask one server with one key share its requests and tokens a minute, so that several calls of
@@ -42,6 +43,7 @@ class ChatModel:
     listed: Price | None = None
     label: str = ""
     assumed: bool = False
+    cached_price: float | None = None
     _learned: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -109,6 +111,16 @@ class ChatModel:
         return self.listed if self.listed is not None else price_of(self.model, self.url)
 
     @cached_property
+    def shares(self) -> Shares:
+        """What a token from the server's cache costs, and one that goes into it, where a fresh one costs 1."""
+        return cache_shares(self.model, self.url) if self.cached_price is None else self._shares
+
+    @property
+    def _shares(self) -> Shares:
+        fresh = self.price
+        return FRESH if not fresh or not fresh[0] or self.cached_price is None else (self.cached_price / fresh[0], 1.0)
+
+    @cached_property
     def _provider(self) -> Provider:
         shared = provider(self.url, self.key)
         shared.join(self.limits)
@@ -119,7 +131,9 @@ class ChatModel:
         from fullbench.models.net.transport import Caller, Line
 
         secret = self.key.read(needed=not is_local(self.url), server=f"the server at {self.url}")
-        line = Line(self.dialect, self.url, self.model, self.sampling, self.limits, self.price, self.key, secret)
+        line = Line(
+            self.dialect, self.url, self.model, self.sampling, self.limits, self.price, self.key, secret, self.shares
+        )
         most = self.limits.concurrency
 
         def replies() -> Iterator[Reply]:

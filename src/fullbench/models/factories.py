@@ -152,11 +152,18 @@ def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
     spec = f"{provider.name}:{model}"
     if not model:
         raise InputError(f"the spec {spec!r} names no model; write {provider.name}:NAME or {provider.name}:NAME@URL")
-    read = read_options(spec, options, {**SAMPLING, **LIMITS, **PRICE, **ACCESS})
+    read = read_options(spec, options, {**SAMPLING, **LIMITS, **PRICE, **CACHING, **ACCESS})
     file = read.get("key_file")
     address = url or provider.url
     env = (read["key_env"],) if "key_env" in read else provider.env if provider.owns(address) else ()
     dialect = OpenAI() if url and provider is OPENAI else provider.dialect()
+    if read.get("cache"):
+        if not isinstance(dialect, Anthropic):
+            raise InputError(
+                f"{spec!r} needs no 'cache=yes': only Anthropic wants to be told what to keep, other servers cache "
+                "by themselves; leave it out"
+            )
+        dialect = Anthropic(cache=True)
     return ChatModel(
         model,
         address,
@@ -166,6 +173,7 @@ def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
         limits_from(read),
         _price(read),
         read.get("label", ""),
+        cached_price=read.get("price_cached"),
     )
 
 
@@ -207,6 +215,12 @@ def _temperature(word: str) -> float | str:
     return word if word == "default" else number(word)
 
 
+def _yes(word: str) -> bool:
+    if word not in {"yes", "no"}:
+        raise ValueError(word)
+    return word == "yes"
+
+
 SAMPLING: Mapping[str, Callable[[str], Any]] = {
     "temperature": _temperature, "top_p": number, "max_tokens": int, "seed": int, "system": str, "extra": json.loads,
     "pixels": int, "effort": str,
@@ -216,6 +230,7 @@ LIMITS: Mapping[str, Callable[[str], Any]] = {
     "backoff": number, "breaks": int, "rest": number, "hedge": number,
 }  # fmt: skip
 PRICE: Mapping[str, Callable[[str], Any]] = {"price_in": number, "price_out": number}
+CACHING: Mapping[str, Callable[[str], Any]] = {"price_cached": number, "cache": _yes}
 LOCAL: Mapping[str, Callable[[str], Any]] = {
     "device": str, "precision": str, "batch": int, "max_tokens": int, "temperature": number, "revision": str,
     "label": str,

@@ -7,6 +7,9 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 Price = tuple[float, float]
+Shares = tuple[float, float]
+"""What a token read from a cache costs, and one written into it, where a fresh one costs 1."""
+FRESH: Shares = (1.0, 1.0)
 
 
 def is_local(url: str) -> bool:
@@ -44,3 +47,23 @@ def price_of(model: str, url: str) -> Price | None:
     except (LookupError, ValueError):
         return None
     return float(into.total_price) * thousand, float(out.total_price) * thousand
+
+
+@lru_cache(maxsize=1024)
+def cache_shares(model: str, url: str) -> Shares:
+    """What cached tokens cost by the list; as much as fresh ones where it does not say, so that no bill is too low."""
+    if is_local(url):
+        return FRESH
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return FRESH
+    thousand = 1_000
+    usages = (Usage(input_tokens=thousand, cache_read_tokens=thousand),
+              Usage(input_tokens=thousand, cache_write_tokens=thousand))  # fmt: skip
+    try:
+        fresh = calc_price(Usage(input_tokens=thousand), model, provider_api_url=url).total_price
+        read, write = (float(calc_price(usage, model, provider_api_url=url).total_price / fresh) for usage in usages)
+    except (ArithmeticError, LookupError, ValueError):
+        return FRESH
+    return read, write

@@ -10,6 +10,7 @@ from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import complaints
 from fullbench.models.net.complaints import Kind
 from fullbench.models.payloads import Misshapen, loaded, looks, named
+from fullbench.models.prices import FRESH, Shares
 from fullbench.models.tokens import estimate, words
 from fullbench.nouns.call import Usage
 from fullbench.nouns.model import Prompt
@@ -17,23 +18,37 @@ from fullbench.nouns.model import Prompt
 
 @dataclass(slots=True)
 class Tally:
-    """What one prompt has used so far."""
+    """What one prompt has used so far.
+
+    `cached` tokens came from the server's cache and `stored` ones went into it; `shares` is what one of each costs,
+    where a fresh one costs 1.
+    """
 
     calls: int = 0
     retries: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     seconds: float = 0.0
+    cached: int = 0
+    stored: int = 0
+    shares: Shares = FRESH
 
     def dollars(self, price: tuple[float, float] | None) -> float:
         """What it cost so far, as far as a price is known."""
-        return 0.0 if price is None else (self.tokens_in * price[0] + self.tokens_out * price[1]) / 1e6
+        if price is None:
+            return 0.0
+        weighed: float = self.tokens_in
+        if self.cached or self.stored:
+            weighed += self.cached * (self.shares[0] - 1) + self.stored * (self.shares[1] - 1)
+        return (weighed * price[0] + self.tokens_out * price[1]) / 1e6
 
     def usage(self, price: tuple[float, float] | None) -> Usage:
         dollars: float | None = 0.0
         if self.calls:
             dollars = None if price is None else self.dollars(price)
-        return Usage(self.calls, self.retries, self.tokens_in, self.tokens_out, dollars, self.seconds)
+        return Usage(
+            self.calls, self.retries, self.tokens_in, self.tokens_out, dollars, self.seconds, cached=self.cached
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,10 @@ def read_payload(dialect: Dialect, payload: Any, prompt: Prompt, tally: Tally, m
         unread = ""
     tally.tokens_in += estimate(prompt, model) if tokens_in is None else tokens_in
     tally.tokens_out += words(unread) if tokens_out is None else tokens_out
+    if tokens_in:
+        cached, stored = dialect.cached(payload)
+        tally.cached += min(cached, tokens_in)
+        tally.stored += min(stored, tokens_in - min(cached, tokens_in))
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 FailureKind = Literal["passing", "permanent"]
@@ -13,7 +13,9 @@ FailureKind = Literal["passing", "permanent"]
 class Usage:
     """What was used: calls that were answered, attempts that were not, tokens, dollars, seconds.
 
-    `dollars` is None where no price is known, and stays None when added to: an unknown price is never zero.
+    `dollars` is None where no price is known, and stays None when added to: an unknown price is never zero. `cached`
+    are those of the tokens in that the server had in its cache. They are said at the end of a run; a ledger keeps
+    what they cost, not how many they were.
     """
 
     calls: int = 0
@@ -22,6 +24,7 @@ class Usage:
     tokens_out: int = 0
     dollars: float | None = 0.0
     seconds: float = 0.0
+    cached: int = field(default=0, compare=False)
 
     def __add__(self, other: Usage) -> Usage:
         if self is NOTHING:
@@ -34,6 +37,7 @@ class Usage:
             self.tokens_out + other.tokens_out,
             dollars,
             self.seconds + other.seconds,
+            self.cached + other.cached,
         )
 
     def over(self, parts: int) -> Usage:

@@ -36,12 +36,29 @@ def token_confidence(tokens: Tokens, rulings: Sequence[str]) -> float | None:
     >>> round(token_confidence([("[[A", chances), ("]]", {"]]": 1.0})], "AB"), 6)
     0.75
     """
+    ruling, shares = _shares(tokens, rulings)
+    return shares.get(ruling)
+
+
+def expected_mark(tokens: Tokens, rulings: Sequence[str]) -> float | None:
+    """The mean of all marks that might have been written, each by its chance; None where the tokens do not show it.
+
+    >>> chances = {"4": 0.6, "5": 0.3, "x": 0.1}
+    >>> round(expected_mark([("[[", {}), ("4", chances), ("]]", {})], "12345"), 6)
+    4.333333
+    """
+    ruling, shares = _shares(tokens, rulings)
+    return sum(float(mark) * share for mark, share in shares.items()) if ruling in shares else None
+
+
+def _shares(tokens: Tokens, rulings: Sequence[str]) -> tuple[str, Mapping[str, float]]:
+    """The ruling that was written, and the share of each legal one in the chances there; no shares where none shows."""
     text = "".join(token for token, _ in tokens)
-    found = list(_RULING.finditer(text))
-    if not found:
-        return None
-    group = 1 if found[-1][1] is not None else 2
-    start, end, ruling = found[-1].start(group), found[-1].end(group), found[-1][group]
+    written = list(_RULING.finditer(text))
+    if not written:
+        return "", {}
+    group = 1 if written[-1][1] is not None else 2
+    start, end, ruling = written[-1].start(group), written[-1].end(group), written[-1][group]
     place = 0
     for token, chances in tokens:
         if place <= start and end <= place + len(token):
@@ -55,6 +72,7 @@ def token_confidence(tokens: Tokens, rulings: Sequence[str]) -> float | None:
                 for legal in rulings
             }
             total = sum(weights.values())
-            return weights[ruling] / total if ruling in weights and total > 0 else None
+            shown = ruling in weights and total > 0
+            return ruling, {legal: weight / total for legal, weight in weights.items()} if shown else {}
         place += len(token)
-    return None
+    return ruling, {}

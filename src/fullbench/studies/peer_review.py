@@ -125,7 +125,7 @@ class PeerReview:
         held = self.constrained and takes_schemas(model)
         return PromptedJudge(
             model, mode=self.mode, criteria=self.wording.criteria, constrained=held, language=self.wording.language,
-            template=self.template,
+            template=self.template, ends=False,
         )  # fmt: skip
 
     @property

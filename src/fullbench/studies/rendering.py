@@ -66,6 +66,7 @@ def _judge(settings: Mapping[str, Any]) -> PromptedJudge | None:
     options: dict[str, Any] = {name: settings[name] for name in _SAME if name in settings}
     if settings.get("steps"):
         options["steps"] = tuple(settings["steps"])
+    options["ends"] = "ends" in settings
     try:
         examples = tuple(Example(text, tuple(marks), *form) for text, marks, *form in settings.get("examples", ()))
         model = _Silent(str(settings["model"]))

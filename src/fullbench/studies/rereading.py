@@ -72,6 +72,8 @@ def _unfit(verdict: Verdict, case: Case | None, settings: Mapping[str, Any]) -> 
     # A second model was asked what such a reply ruled: its words are not the judge's.
     if "reader" in settings:
         return "read by a second model"
+    if "marks" in settings:
+        return "whose marks are made of the chances of tokens, which no text shows"
     if not verdict.text and not verdict.exchanges:
         return "without a stored reply"
     return ""

@@ -18,7 +18,7 @@ from fullbench.registry import model as model_of
 
 _JUDGING = {
     "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
-    "template", "label", "reader", "reader_wording", "examples", "together", "confidence",
+    "template", "label", "reader", "reader_wording", "examples", "together", "confidence", "marks",
 }  # fmt: skip
 
 
@@ -130,10 +130,11 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
         settings["template"] = read_template(Path(options["template"]))
     if "examples" in options:
         settings["examples"] = read_examples(Path(options["examples"]))
-    if "confidence" in options:
+    if sure := {key: options[key] for key in ("confidence", "marks") if key in options}:
         from fullbench.judges.confident import ConfidentJudge
 
-        prompted: PromptedJudge = ConfidentJudge(model, **settings | {"confidence": options["confidence"]})
+        source = "logprobs" if sure.get("marks") == "expected" else "stated"
+        prompted: PromptedJudge = ConfidentJudge(model, **{"confidence": source} | settings | sure)
     else:
         prompted = PromptedJudge(model, **settings)
     if _yes(options.get("together", "no"), "together"):
@@ -152,14 +153,16 @@ READERS = {"plain": "reader", "examples": "reader_examples"}
 """The wordings of a second reader."""
 PLAIN = "plain"
 """The wording that ships with the package; no benchmark has this name."""
+FIRST_PLAIN = "plain-1"
+"""The same as the first release had it: a scale, and no word on which of its ends is good."""
 
 
 def _worded(name: str, manner: str) -> dict[str, Any]:
     """What a benchmark, asked about in one of its manners, gives to a `PromptedJudge`."""
-    if name == PLAIN:
+    if name in {PLAIN, FIRST_PLAIN}:
         if manner:
             raise InputError(f"manner={manner} is a benchmark's way of asking; name the benchmark by wording=NAME")
-        return {}
+        return {} if name == PLAIN else {"ends": False}
     bench = benchmark(name)
     if bench.wording is None:
         raise InputError(f"the benchmark {name!r} has no wording of its own; leave out the option wording")

@@ -38,10 +38,10 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
 
 
 def wording() -> Mapping[str, Any]:
-    """What each of the two rulings goes by; the words around it are those of any judge."""
+    """What each of the two rulings goes by; the words around it are those of any judge of pairs: no scale has ends."""
     from fullbench.judges.peer_review.asking import CRITERIA
 
-    return {"criteria": CRITERIA}
+    return {"criteria": CRITERIA, "ends": False}
 
 
 def tables(record: Record) -> Sequence[Table]:

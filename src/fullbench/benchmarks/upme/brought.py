@@ -44,7 +44,7 @@ def reviewed_sample() -> Record:
         responses += [Response.say(reply.prompt.tag, model.name, reply.text) for reply in model.answer(asked)]
     verdicts: list[Verdict] = []
     for model in contestants():
-        judge = PromptedJudge(model, criteria=asking.CRITERIA)
+        judge = PromptedJudge(model, criteria=asking.CRITERIA, ends=False)
         written = [item for item in items if item.tags["reviewer"] == model.name]
         heard = judge.hear(asking.reviews(written, responses))
         verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]

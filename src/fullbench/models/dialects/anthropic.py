@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from fullbench.models.dialects.base import Answer, Dialect, joined_words, json_text, splice, system_words, with_system
@@ -34,7 +34,11 @@ def _thinking(model: str, effort: str | None) -> tuple[dict[str, Any], int]:
 
 
 class Anthropic(Dialect):
-    """Anthropic Messages. It wants a limit on the reply, `REPLY_TOKENS` where none is set, and takes no blank text."""
+    """Anthropic Messages. It wants a limit on the reply, `REPLY_TOKENS` where none is set, and takes no blank text.
+
+    With `cache`, the end of what a prompt shares with others (the picture, the question) is marked, so that the server
+    keeps it for five minutes: a tenth of the price when it comes again, a quarter more when it is first sent.
+    """
 
     name = "anthropic"
     home = "https://api.anthropic.com/v1"
@@ -49,6 +53,9 @@ class Anthropic(Dialect):
         "refusal": "refused",
         "tool_use": "tool",
     }
+
+    def __init__(self, *, cache: bool = False) -> None:
+        self._cache = cache
 
     def url(self, base: str, model: str) -> str:
         return f"{base}/messages"
@@ -69,12 +76,21 @@ class Anthropic(Dialect):
             **sampling.extra,
         }
         limit = self.limit(sampling)
-        messages = b",".join(
-            b'{"role":"' + turn.role.encode() + b'","content":['
-            + b",".join(self._part(part, limit) for part in joined_words(turn.parts)) + b"]}"
-            for turn in turns if turn.role != "system"
-        )  # fmt: skip
-        return splice(settings, b'"messages":[' + messages + b"]")
+        shared = prompt.shared if self._cache else 0
+        messages = []
+        for turn in turns:
+            if turn.role != "system":
+                parts = self._content(turn.parts, shared, limit)
+                messages.append(b'{"role":"' + turn.role.encode() + b'","content":[' + b",".join(parts) + b"]}")
+                shared = 0
+        return splice(settings, b'"messages":[' + b",".join(messages) + b"]")
+
+    def _content(self, parts: Sequence[Part], shared: int, limit: Limit) -> Iterator[bytes]:
+        """The blocks of a message; the last of those that other prompts share is marked for the server's cache."""
+        first = joined_words(parts[:shared]) if shared else []
+        for place, part in enumerate([*first, *joined_words(parts[shared:])], 1):
+            block = self._part(part, limit)
+            yield block if place != len(first) else block[:-1] + b',"cache_control":{"type":"ephemeral"}}'
 
     def _part(self, part: Part, limit: Limit) -> bytes:
         if isinstance(part, str):
@@ -100,3 +116,7 @@ class Anthropic(Dialect):
         fresh = count(usage.get("input_tokens"))
         cached = total(usage.get(name) for name in ("cache_read_input_tokens", "cache_creation_input_tokens"))
         return None if fresh is None else fresh + (cached or 0), count(usage.get("output_tokens"))
+
+    def cached(self, payload: Mapping[str, Any]) -> tuple[int, int]:
+        usage = usage_of(payload.get("usage"))
+        return count(usage.get("cache_read_input_tokens")) or 0, count(usage.get("cache_creation_input_tokens")) or 0

@@ -108,3 +108,6 @@ class Gemini(Dialect):
         visible, thinking = count(usage.get("candidatesTokenCount")), count(usage.get("thoughtsTokenCount"))
         tokens_out = None if visible is None and thinking is None else (visible or 0) + (thinking or 0)
         return count(usage.get("promptTokenCount")), tokens_out
+
+    def cached(self, payload: Mapping[str, Any]) -> tuple[int, int]:
+        return count(usage_of(payload.get("usageMetadata")).get("cachedContentTokenCount")) or 0, 0

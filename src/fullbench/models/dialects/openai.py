@@ -103,6 +103,10 @@ class OpenAI(Dialect):
         usage = usage_of(payload.get("usage"))
         return count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
 
+    def cached(self, payload: Mapping[str, Any]) -> tuple[int, int]:
+        usage = usage_of(payload.get("usage"))
+        return count(usage_of(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0, 0
+
 
 def _first_tokens(logprobs: Any) -> dict[str, float]:
     """How likely each first token was, where the server was asked; nothing where it does not say, or says it badly."""

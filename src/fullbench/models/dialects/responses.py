@@ -94,6 +94,10 @@ class Responses(Dialect):
         usage = usage_of(payload.get("usage"))
         return count(usage.get("input_tokens")), count(usage.get("output_tokens"))
 
+    def cached(self, payload: Mapping[str, Any]) -> tuple[int, int]:
+        usage = usage_of(payload.get("usage"))
+        return count(usage_of(usage.get("input_tokens_details")).get("cached_tokens")) or 0, 0
+
 
 def _format(prompt: Prompt) -> dict[str, Any] | None:
     """What the reply is held to: a schema, any JSON object, or nothing."""

@@ -40,7 +40,7 @@ async def race(post: Post, after: float, tally: Tally) -> Answer | Trouble:
 
     The slower of two is cut off, and billed like the faster: whether the server charges for it is not known.
     """
-    tallies = [Tally(), Tally()]
+    tallies = [Tally(shares=tally.shares), Tally(shares=tally.shares)]
     first = asyncio.ensure_future(post(tallies[0]))
     running: _Running = {first}
     try:
@@ -56,7 +56,7 @@ async def race(post: Post, after: float, tally: Tally) -> Answer | Trouble:
         _add(tally, used)
     if running and isinstance(result, Answer):
         won = next(used for used in tallies if used.calls)
-        _add(tally, Tally(1, 0, won.tokens_in, won.tokens_out))
+        _add(tally, Tally(1, 0, won.tokens_in, won.tokens_out, cached=won.cached, stored=won.stored))
     return result
 
 
@@ -81,3 +81,5 @@ def _add(tally: Tally, more: Tally) -> None:
     tally.retries += more.retries
     tally.tokens_in += more.tokens_in
     tally.tokens_out += more.tokens_out
+    tally.cached += more.cached
+    tally.stored += more.stored

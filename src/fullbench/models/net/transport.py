@@ -26,7 +26,7 @@ from fullbench.models.net.providers import Provider
 from fullbench.models.net.spending import purse
 from fullbench.models.net.streaming import unread
 from fullbench.models.payloads import ENCODINGS, Misshapen, TooLarge, unpacked
-from fullbench.models.prices import is_local
+from fullbench.models.prices import FRESH, Shares, is_local
 from fullbench.models.replies import Tally, Trouble, read, refusal
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.tokens import estimate
@@ -56,6 +56,7 @@ class Line:
     price: tuple[float, float] | None
     key: Key
     secret: str | None = field(repr=False)
+    shares: Shares = FRESH
 
     @property
     def server(self) -> str:
@@ -132,7 +133,7 @@ class Caller:
 
         What makes every further prompt pointless is an error of this one, so that what it used is told, and `ended`.
         """
-        line, tally = self._line, Tally()
+        line, tally = self._line, Tally(shares=self._line.shares)
         try:
             body = _Body(line.dialect.body(line.model, prompt, line.sampling), line.dialect.media)
         except InputError as error:

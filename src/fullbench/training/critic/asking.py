@@ -72,7 +72,8 @@ class Asking:
             options["template"] = Template.parse(self.template, SLOTS)
         if self.manner == "critic":
             return critic(model, language, **options, rules_tag=TASK if self.rules == "task" else "")
-        return PromptedJudge(model, sight="none", reference=self.reference, language=language, **options)
+        # Critics are asked in the very words that they were trained on: earlier ones were not told which end is good.
+        return PromptedJudge(model, sight="none", reference=self.reference, language=language, ends=False, **options)
 
     def target(self, mark: float, reason: str = "") -> str:
         """The reply that a perfect critic would give, read back as exactly this mark."""

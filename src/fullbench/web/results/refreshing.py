@@ -14,7 +14,7 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.studies import seated
 from fullbench.web.database import reading
-from fullbench.web.results import boards, catalogue, figures, panels, seams, tables
+from fullbench.web.results import blindness, boards, catalogue, figures, panels, seams, tables
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.rows import studies
 from fullbench.web.results.rulings import is_panel, is_person
@@ -85,6 +85,7 @@ def _stamps(
     the successions of judges, whose boards show the seam.
     """
     c, s = tables.counts.c, tables.state.c
+    judged = blindness.stamp(connection)
     tagged = connection.execute(select(func.count()).select_from(tables.tags)).scalar_one()
     turned = [
         row.value for row in connection.execute(select(s.value).where(s.name.startswith("panel ")).order_by(s.name))
@@ -105,6 +106,7 @@ def _stamps(
             [
                 *own,
                 tagged,
+                *([{"judged": judged}] if judged else []),
                 turned if is_panel(key[1]) else [],
                 beside(*key),
                 *([failed[key[1]]] if key[1] in failed else []),
