@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fullbench.audit import card as cards
+from fullbench.audit import looks
 from fullbench.audit.docket import PAIRS, SIZES, SWAY, docket
 from fullbench.audit.fooled import misled
 from fullbench.audit.heard import Heard, heard
@@ -124,7 +125,7 @@ def sway_cases(rulings: int, changes: tuple[str, ...]) -> list[Case]:
 
 def swayed_by(leanings: dict[str, float], place: float, rulings: int, seeds: range) -> Iterator[dict[str, Sway]]:
     """What `sways` says of judges with these leanings, one for each seed; all changes are asked about."""
-    cases = sway_cases(rulings, (*PLANTED, *(f"clean {number}" for number in range(8))))
+    cases = sway_cases(rulings, (*PLANTED, *(f"clean {number}" for number in range(4)), *sorted(looks.CHANGES)[:4]))
     items = {case.item.id: case.item for case in cases}
     responses = {(one.item, one.contestant, 0): one for case in cases for one in case.responses}
     for seed in seeds:
@@ -155,6 +156,14 @@ def ruled(judge: AuditJudge, cases: list[Case]) -> tuple[Verdict, ...]:
 
 def test_planted_effects_lie_inside_their_intervals_in_100_audits():
     assert inside(12, 100) >= 0.93
+
+
+def test_who_prefers_the_first_is_found_among_answers_and_among_pictures():
+    (effects,) = swayed_by({}, 1.0, 16, range(1))
+    for name, on in (("place", 8), ("order of pictures", 4)):
+        assert effects[name].flagged
+        assert effects[name].effect.low <= 1.0 <= effects[name].effect.high
+        assert effects[name].effect.n == 16 * on
 
 
 def test_clean_judges_are_seldom_accused_in_100_audits():

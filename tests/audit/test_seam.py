@@ -76,6 +76,13 @@ def test_every_board_carries_the_seam_once_a_successor_was_equated(call, board, 
         assert successions(copied) == [Succession("first", "old", "new")]
         assert successions(less) == []
     assert "sound" in call("ledger", "verify", board)
+    # so has a lake, into which nothing is entered
+    call("lake", "write", board, "--out", "lake")
+    assert noted(json.loads(call("report", "--ledger", "lake", "--study", "first", "--json"))) == {
+        ("old", "first"): 1, ("new", "first"): 1,
+    }  # fmt: skip
+    done = CliRunner().invoke(app, ["equate", "old", "new", "--ledger", "lake", "--study", "second"])
+    assert "only read" in str(done.exception)
     # and it can be taken back
     call("equate", "old", "new", "--ledger", board, "--study", "first", "--take-back")
     assert not any(noted(json.loads(call("report", "--ledger", board, "--json"))).values())

@@ -229,11 +229,11 @@ def _swayed(result: Findings) -> list[str]:
 
 def _effects(result: Findings) -> str:
     if not result.flagged:
-        n = sum(sway.effect.n for sway in result.sways if sway.what != swaying.PLACE)
+        n = sum(sway.effect.n for sway in result.sways if sway.what not in swaying.PLACE.values())
         return Note(
             "audit.lead.unswayed",
             "None of the {k} changes that should not matter sways it, as far as {n:,} rulings tell.",
-            k=len(result.sways) - 1, n=n,
+            k=sum(sway.what not in swaying.PLACE.values() for sway in result.sways), n=n,
         )  # fmt: skip
     effects = [
         Note(
@@ -249,7 +249,7 @@ def _effects(result: Findings) -> str:
 
 def _unnoticed(result: Findings) -> list[str]:
     """What the audit is too small to notice."""
-    least = [sway.least for sway in result.sways if sway.what != swaying.PLACE]
+    least = [sway.least for sway in result.sways if sway.what not in swaying.PLACE.values()]
     known = [effect for effect in least if effect is not None]
     if len(known) < len(least):
         return [

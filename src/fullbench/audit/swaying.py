@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fullbench.audit import looks
@@ -15,7 +15,8 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.stats.comparison import benjamini_hochberg
 from fullbench.stats.log_odds import least_noticed, swayed
 
-PLACE = "place"
+PLACE: Mapping[str, str] = {"answer": "place", "picture": "order of pictures"}
+"""What being shown first is called, among answers in words and among pictures."""
 LEVEL, POWER = 0.04, 0.8
 """Below 5 %, so that clean judges are accused in less than 5 % of audits with room for the error of measuring that."""
 
@@ -37,7 +38,7 @@ class Sway:
 
 
 def sways(rows: Sequence[Heard]) -> list[Sway]:
-    """All effects, the strongest first; that of being shown first stands among them."""
+    """All effects, the strongest first; those of being shown first stand among them."""
     there = of(rows, "sway")
     if not there:
         return []
@@ -50,24 +51,30 @@ def sways(rows: Sequence[Heard]) -> list[Sway]:
             [1.0 if row.verdict.contestants[0] == "changed" else -1.0 for row in ordered],
             [row.what for row in ordered],
             [row.item.id for row in ordered],
+            sort=[_sort(row.what) for row in ordered],
         )
     except Undefined:
         return []
     effects = dict(zip(names, fit.effects, strict=True))
-    effects[PLACE] = fit.place
+    sorts = list(dict.fromkeys(_sort(name) for name in names))
+    effects |= {PLACE[sort]: effect for sort, effect in zip(sorts, fit.places, strict=True)}
     corrected = benjamini_hochberg([1.0 if effect.p is None else effect.p for effect in effects.values()], level=LEVEL)
     doses = {name: [float(row.item.tags["dose"]) for row in ordered if row.what == name] for name in names}
-    doses[PLACE] = [1.0] * len(ordered)
+    doses |= {PLACE[sort]: [1.0] * sum(_sort(row.what) == sort for row in ordered) for sort in sorts}
     # one effect alone is held against the strictest step of the correction
     least = {name: least_noticed(given, LEVEL / len(effects), POWER) for name, given in doses.items()}
     listed = [
         Sway(
-            what, "picture" if what in looks.CHANGES else "order" if what == PLACE else "answer", effect, p, passed,
-            least[what],
+            what, "order" if what in PLACE.values() else _sort(what), effect, p, passed, least[what],
         )
         for (what, effect), p, passed in zip(effects.items(), corrected.p, corrected.passed, strict=True)
     ]  # fmt: skip
     return sorted(listed, key=lambda sway: (not sway.flagged, -abs(sway.effect.value)))
+
+
+def _sort(what: str) -> str:
+    """Whether a change is one of pictures or of answers."""
+    return "picture" if what in looks.CHANGES else "answer"
 
 
 def sway_table(found: Sequence[Sway]) -> Table:
@@ -86,8 +93,9 @@ def sway_table(found: Sequence[Sway]) -> Table:
             Note(
                 "audit.sway.how",
                 "Log-odds that the changed answer wins, for each dose (1 or 2); 0: it does not matter. Sways it: after "
-                "Benjamini-Hochberg at 4% over all rows. For place: log-odds that the first shown wins. Least noticed: "
-                "the smallest leaning that so many rulings show in 80% of audits; empty where they are too few.",
+                "Benjamini-Hochberg at 4% over all rows. For place and order of pictures: log-odds that the first "
+                "shown wins. Least noticed: the smallest leaning that so many rulings show in 80% of audits; empty "
+                "where they are too few.",
             )
         ],
         {},

@@ -5,9 +5,10 @@ the changed one is shown first, -1 where it is second, the chance that it wins i
 
     1 / (1 + exp(-(effect * d + place * s)))
 
-`place` is fitted over all changes together, each `effect` on its own rows beside it. The effect is that of Firth
-(Biometrika 80, 1993, doi:10.1093/biomet/80.1.27), which is finite where all choices go one way; the interval turns a
-score test round, as Wilson's does for a share: it holds all effects under which the choices seen are not unlikely.
+`place` is fitted over all changes of one sort together, each `effect` on its own rows beside it. The effect is that of
+Firth (Biometrika 80, 1993, doi:10.1093/biomet/80.1.27), which is finite where all choices go one way; the interval
+turns a score test round, as Wilson's does for a share: it holds all effects under which the choices seen are not
+unlikely.
 Where an item has several rulings, their sums are what varies, and the wider of both intervals is given.
 """
 
@@ -35,47 +36,57 @@ METHOD = "score test turned round"
 
 @dataclass(frozen=True)
 class Swayed:
-    """Effects by change, in the order of their first rows, and that of being shown first."""
+    """Effects by change, and those of being shown first by sort of change, both in the order of their first rows."""
 
     effects: tuple[Estimate, ...]
-    place: Estimate
+    places: tuple[Estimate, ...]
 
 
-def swayed(wins: Numbers, dose: Numbers, first: Numbers, change: Sequence[str], item: Sequence[str]) -> Swayed:
+def swayed(
+    wins: Numbers, dose: Numbers, first: Numbers, change: Sequence[str], item: Sequence[str], *, sort: Sequence[str]
+) -> Swayed:
     """The effects of all changes. `wins`: the changed response won (1) or not (0), ties one half; `first`: it was shown
-    first (1) or second (-1); estimates carry the p-value of "there is no effect".
+    first (1) or second (-1); `sort`: what was changed, such as an answer or a picture, each with a place effect of its
+    own. Estimates carry the p-value of "there is no effect".
 
     >>> wins, first = [1, 1, 1, 0, 1, 1, 0, 1] * 3, [1, 1, -1, -1] * 6
-    >>> found = swayed(wins, [1] * 24, first, ["length"] * 24, [str(n) for n in range(24)])
+    >>> found = swayed(wins, [1] * 24, first, ["length"] * 24, [str(n) for n in range(24)], sort=["answer"] * 24)
     >>> print(found.effects[0], round(found.effects[0].p, 3))
     1.638 [0.580, 2.730] n=24 0.023
     """
     won, doses, places = column(wins), column(dose), column(first)
     if len(won) == 0:
         raise Undefined(Note("undefined.nothing-was-changed", "no ruling on a changed response is there"))
-    names = list(dict.fromkeys(change))
+    names, sorts = list(dict.fromkeys(change)), list(dict.fromkeys(sort))
     which = np.array([names.index(name) for name in change])
+    of_sort = np.array([sorts.index(name) for name in sort])
     _, items = codes(np.asarray(item))
-    design = np.zeros((len(won), len(names) + 1))
+    design = np.zeros((len(won), len(names) + len(sorts)))
     design[np.arange(len(won)), which] = doses
-    design[:, -1] = places
-    fitted = _ridge_fit(design, won)
-    lean = float(fitted[-1])
+    design[np.arange(len(won)), len(names) + of_sort] = places
+    fitted = _ridge_fit(design, won, len(sorts))
+    lean = fitted[len(names) + of_sort] * places
     effects = tuple(
-        _effect(won[rows], doses[rows], lean * places[rows], items[rows])
+        _effect(won[rows], doses[rows], lean[rows], items[rows])
         for rows in (which == place for place in range(len(names)))
     )
-    others = design[:, :-1] @ fitted[:-1]
-    return Swayed(effects, _effect(won, places, others, items, fitted=len(names)))
+    others = design[:, : len(names)] @ fitted[: len(names)]
+    return Swayed(
+        effects,
+        tuple(
+            _effect(won[rows], places[rows], others[rows], items[rows], fitted=len(np.unique(which[rows])))
+            for rows in (of_sort == place for place in range(len(sorts)))
+        ),
+    )
 
 
-def _ridge_fit(design: Floats, won: Floats) -> Floats:
+def _ridge_fit(design: Floats, won: Floats, sorts: int) -> Floats:
     """Logistic regression, held back so that it is finite whatever was chosen: effects of few rows more than place.
 
     With few rows for each change, free effects would take up what is chance, and place would look surer than it is.
     """
     weights = np.zeros(design.shape[1])
-    hold = np.diag([*[HOLD] * (design.shape[1] - 1), 0.05])
+    hold = np.diag([*[HOLD] * (design.shape[1] - sorts), *[0.05] * sorts])
     for _ in range(_STEPS):
         chance = _logistic(design @ weights)
         slope = design.T @ (won - chance) - hold @ weights

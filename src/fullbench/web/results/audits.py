@@ -53,6 +53,7 @@ _BEHIND: Mapping[str, Filter] = {
     "overconfident by": Filter(tag="part", value="pairs"),
     "sways found": Filter(tag="part", value="sway"),
     "place": Filter(tag="part", value="sway"),
+    "order of pictures": Filter(tag="part", value="sway"),
     "beyond the honest rate": Filter(tag="part", value="attack"),
     "reading misled": Filter(tag="part", value="attack"),
     "faults": Filter(fault="any"),
@@ -117,7 +118,10 @@ def _filter(table: Table, row: Mapping[str, Cell]) -> Filter | None:
     if table.name in _TAGS:
         tag, column = _TAGS[table.name]
         value = str(row[column])
-        whole = {"all": {"sight": "look", "fooled": "attack"}, "as drawn": {"look": "pairs"}, "place": {"sway": "sway"}}
+        whole = {
+            "all": {"sight": "look", "fooled": "attack"}, "as drawn": {"look": "pairs"}, "place": {"sway": "sway"},
+            "order of pictures": {"sway": "sway"},
+        }  # fmt: skip
         part = whole.get(value, {}).get(table.name)
         return Filter(tag="part", value=part) if part else Filter(tag=tag, value=value)
     if table.name == "knowledge":
