@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.browsing import PATIENCE
 from tests.postgres import Named, Postgres, programs, server
@@ -18,6 +20,17 @@ FLAGS = ["--disable-gpu", "--disable-quic", "--disable-background-networking", "
 # How long an example takes says how busy the machine is, and the first one may import what all others use.
 settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+# Hypothesis draws numbers and words that stand in the code as well, and parses every module of the project for them:
+# ten seconds in each process of a fresh clone.
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives to the end: a full garbage collection, half a second each time, need not look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -13,8 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
+from fullbench.audit.docket import SIZES, docket
+from fullbench.audit.simulated import JUDGES
 from fullbench.cli.app import app
 from fullbench.errors import InputError
+from fullbench.studies.hear import hear
 
 WORTH = {"old": 0.0, "new": 0.3, "weak": -1.0}
 
@@ -103,6 +107,19 @@ def test_agreement_with_people_and_ratings_beside_an_earlier_run(call, tmp_path)
     assert call("gate", gate)[0] == 1
 
 
+def test_several_audits_in_one_ledger_are_told_apart(call, tmp_path, monkeypatch):
+    cases = list(docket(replace(SIZES["quick"], attacks=0, sways=(), drawn=0, scores=0, rankings=0, looks=0), 0))
+    for study in ("audit-quick-0", "audit-quick-1"):
+        with Ledger(tmp_path / "fullbench.ledger", study=study) as ledger:
+            hear([JUDGES["accurate"]], lambda _: cases, ledger)
+    gate = tmp_path / "gate.toml"
+    gate.write_text("[[audit]]\naccuracy = 0.5\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"several audits .audit-quick-0, audit-quick-1.; say which"):
+        call("gate", gate)
+    gate.write_text('[[audit]]\nstudy = "audit-quick-1"\naccuracy = 0.5\n', encoding="utf-8")
+    assert call("gate", gate)[0] == 0
+
+
 def test_what_a_gate_cannot_be_is_said(call, tmp_path):
     play(tmp_path / "fullbench.ledger", WORTH, 1)
     gate = tmp_path / "gate.toml"
@@ -116,6 +133,9 @@ def test_what_a_gate_cannot_be_is_said(call, tmp_path):
         ("[[audit]]\naccuracy = 1\n", "holds no audit"),
         ('[[drift]]\njudge = "x"\n', "0 judges are called 'x'"),
         ("[[audit]\n", "not valid TOML"),
+        ('[[audit]]\naccuracy = "high"\n', "accuracy of .*audit.* is a number; found 'high'"),
+        ("[[drift]]\njudge = 3\n", "judge of .*drift.* is a text"),
+        ('[[regression]]\ncontestant = "x"\nbase = "b"\nsure = 1\n', "sure of .* is true or false; found 1"),
     ):
         gate.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=sentence):

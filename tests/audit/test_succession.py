@@ -6,6 +6,9 @@ import json
 import random
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import exp, lgamma, log
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -15,8 +18,8 @@ from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.audit import canaries
 from fullbench.audit.simulated import AuditJudge
 from fullbench.cli.app import app
-from fullbench.errors import InputError
-from fullbench.stats.alarm import Limit, alarm_call, limits, rings
+from fullbench.stats import alarm as alarms
+from fullbench.stats.alarm import alarm_call, alarm_calls
 from fullbench.stats.joint import Votes, joint
 from fullbench.studies.hear import hear
 
@@ -41,16 +44,33 @@ def test_a_judge_that_changed_is_noticed_and_one_that_did_not_is_not(tmp_path):
     steady = Served("alias", sharpness=9.0)
     with Ledger(tmp_path / "a.ledger", study=canaries.STUDY) as ledger:
         first = hearing(ledger, steady)
+        assert gated(tmp_path) == (1, "no canary was heard since the baseline; the command canary hears some")
         assert (first.watched + first.left_out, first.calls) == (20, 0)
         assert first.baseline[1] == first.watched * (canaries.ROUNDS[0][1] - canaries.CHOSEN)
         again = hearing(ledger, steady, 200)
         assert again.calls == pytest.approx(200, abs=200 * first.left_out / 20 + 1)
         assert not again.rung
+        assert gated(tmp_path) == (0, "")
         # the provider puts another model behind the same name
         later = hearing(ledger, _behind(steady, replace(steady, sight=0.6)), 200)
         assert later.rung > again.calls
         assert later.share.value < again.share.value
         assert [*canaries.watched(ledger)] == ["served"]
+        assert gated(tmp_path) == (1, f"the alarm rang at canary call {later.rung}")
+
+
+def gated(folder: Path) -> tuple[int, str]:
+    """What a gate on drift comes to: its exit code, and why, as JUnit XML and Markdown say it too."""
+    (folder / "gate.toml").write_text('ledger = "a.ledger"\n[[drift]]\njudge = "served"\n', encoding="utf-8")
+    files = ["--junit", str(folder / "gate.xml"), "--out", str(folder / "gate.md"), "--json"]
+    done = CliRunner().invoke(app, ["gate", str(folder / "gate.toml"), *files])
+    (row,) = json.loads(done.stdout)[0]["rows"]
+    why = str(row[-1] or "")
+    suite = ET.parse(folder / "gate.xml").getroot()
+    assert [failure.text.endswith(why) for failure in suite.iter("failure")] == [True] * int(suite.get("failures"))
+    assert int(suite.get("failures")) == done.exit_code
+    assert why in (folder / "gate.md").read_text(encoding="utf-8")
+    return done.exit_code, why
 
 
 def _behind(alias: Served, model: Served):
@@ -103,63 +123,130 @@ def test_canaries_from_the_command_line(tmp_path, monkeypatch):
     assert call.invoke(app, ["gate"]).exit_code == 0
 
 
-def test_sums_by_hand():
-    assert rings([False, True, True, False, True], [Limit(3, 8)]) == 5  # 0 3 6 5 8
-    with pytest.raises(InputError, match="2 of 1"):
-        limits(2, 1)
+def evidence_by_hand(baseline: list[list[bool]], later: list[tuple[int, bool]], rounds: int) -> float:
+    """How many times as likely the later calls are by a change as by none, straight from the definition."""
+
+    def log_beta(one: float, two: float) -> float:
+        return lgamma(one) + lgamma(two) - lgamma(one + two)
+
+    def counts(calls: list[tuple[int, bool]]) -> list[tuple[int, int]]:
+        """Of each case, how often it differed and how often it agreed."""
+        return [
+            (sum(differed for place, differed in calls if place == case),
+             sum(not differed for place, differed in calls if place == case))
+            for case in range(len(baseline))
+        ]  # fmt: skip
+
+    def unchanged(calls: list[tuple[int, bool]]) -> list[float]:
+        return [
+            sum(log_beta(a + differed, b + agreed) - log_beta(a, b) for differed, agreed in counts(calls))
+            for a, b in zip(alarms._ALPHA, alarms._BETA, strict=True)
+        ]
+
+    heard = [(case, differed) for case, hearings in enumerate(baseline) for differed in hearings]
+    total = 0.0
+    for start in range(0, len(later), rounds):
+        before, since = [*heard, *later[:start]], later[start:]
+        fits = unchanged(before)
+        best = int(np.argmax(fits))
+        a, b = alarms._ALPHA[best], alarms._BETA[best]
+        none = max(unchanged([*before, *since])) - max(fits)
+        known, new = counts(before), counts(since)
+        stories: list[list[float]] = [[], []]
+        for share in alarms.TURNED:
+            cases = []
+            for (differed, agreed), (more, fewer) in zip(known, new, strict=True):
+                base = log_beta(a + differed, b + agreed)
+                same = exp(log_beta(a + differed + more, b + agreed + fewer) - base)
+                other = exp(log_beta(a + differed + fewer, b + agreed + more) - base)
+                cases.append(log((1 - share) * same + share * other))
+            stories[0].append(exp(sum(cases) - none))
+        for points in alarms.RAISED:
+            chances = [min(0.97, (a + known[case][0]) / (a + b + sum(known[case])) + points) for case, _ in since]
+            likely = [log(p if differed else 1 - p) for p, (_, differed) in zip(chances, since, strict=True)]
+            stories[1].append(exp(sum(likely) - none))
+        weight = alarms.FIRST if start == 0 else (1 - alarms.FIRST) / alarms.HORIZON
+        total += weight * float(np.mean([np.mean(story) for story in stories]))
+    return total
 
 
-def watched_run(rng, noise: np.ndarray, change: str, points: float, calls: int) -> int:
-    """One judge from its first hearing on, as `canaries` hears it: cases chosen, a baseline, the watch."""
-    kept = noise[(rng.random((len(noise), canaries.CHOSEN)) >= noise[:, None]).all(axis=1)]
-    baseline = np.zeros((len(kept), 0), dtype=bool)
-    for most, end in canaries.ROUNDS:
-        more = rng.random((len(kept), end - canaries.CHOSEN - baseline.shape[1])) < kept[:, None]
-        baseline = np.concatenate([baseline, more], axis=1)
-        if baseline.mean() <= most:
-            break
-    later = {
-        "none": kept,
-        "everywhere": kept + points,
-        "on some cases": np.where(rng.random(len(kept)) < points, 1 - kept, kept),
-    }[change]
-    rounds = -(-calls // len(kept))
-    heard = rng.random((rounds, len(kept))) < later
-    names = [str(place) for place in range(len(kept))]
-    told = [(name, bool(differed)) for row in heard for name, differed in zip(names, row, strict=True)]
-    return alarm_call(dict(zip(names, baseline.tolist(), strict=True)), told[:calls])
+def test_the_alarm_rings_where_the_evidence_by_hand_does():
+    rng = np.random.default_rng(2)
+    for chance in (0.1, 0.5, 0.9):
+        baseline = [[bool(differed) for differed in rng.random(6) < 0.1] for _ in range(3)]
+        later = [(call % 3, bool(rng.random() < chance)) for call in range(15)]
+        by_hand = [evidence_by_hand(baseline, later[:call], 3) for call in range(1, len(later) + 1)]
+        first = next((call for call, value in enumerate(by_hand, start=1) if value >= alarms.RINGS), 0)
+        named = {str(case): hearings for case, hearings in enumerate(baseline)}
+        assert alarm_call(named, [(str(case), differed) for case, differed in later]) == first
+        watch = alarms._Watch(np.array([[float(sum(h)) for h in baseline]]), np.full((1, 3), 6.0))
+        for call, (case, differed) in enumerate(later):
+            if call % 3 == 0:
+                watch.begin()
+            seen = watch.hear(np.array([case]), np.array([differed]))
+            assert seen[0] == pytest.approx(by_hand[call], rel=1e-9)
 
 
-def rang(change: str, points: float, calls: int, *, share: float, flaky: bool, runs: int) -> float:
-    """In which share of runs the alarm rings, for judges that differ from themselves in so many calls: alike on all
-    cases, or often on a few."""
-    rng = np.random.default_rng(7)
-    times = []
-    for _ in range(runs):
-        noise = rng.beta(0.15, 0.15 * (1 - share) / share, 60) if flaky else np.full(60, share)
-        times.append(watched_run(rng, noise, change, points, calls))
-    return float(np.mean([time > 0 for time in times]))
+def rang(
+    change: str, points: float, calls: int, *, share: float, noise: str, runs: int, quiet: int = 0, seed: int = 7
+) -> float:
+    """In which share of runs the alarm rings, after `quiet` calls in which nothing has changed.
+
+    Each run is one judge from its first hearing on, as `canaries` hears it: cases chosen, a baseline, the watch. It
+    differs from itself in a `share` of calls: alike on all cases, much on some (flaky), or by a coin on a few (coins).
+    """
+    rng = np.random.default_rng(seed)
+    shape = (runs, canaries.CASES)
+    differed, heard = np.zeros(shape), np.zeros(shape)
+    which, differs = np.zeros((runs, calls), dtype=np.int64), np.zeros((runs, calls), dtype=bool)
+    for run in range(runs):
+        chances = {
+            "alike": np.full(60, share),
+            "flaky": rng.beta(0.15, 0.15 * (1 - share) / share, 60),
+            "coins": np.where(rng.random(60) < 2.5 * share, 0.4, 0.0),
+        }[noise]
+        kept = chances[(rng.random((60, canaries.CHOSEN)) >= chances[:, None]).all(axis=1)]
+        baseline = np.zeros((len(kept), 0), dtype=bool)
+        for most, end in canaries.ROUNDS:
+            more = rng.random((len(kept), end - canaries.CHOSEN - baseline.shape[1])) < kept[:, None]
+            baseline = np.concatenate([baseline, more], axis=1)
+            if baseline.mean() <= most:
+                break
+        later = {
+            "none": kept,
+            "everywhere": kept + points,
+            "on some cases": np.where(rng.random(len(kept)) < points, 1 - kept, kept),
+        }[change]
+        differed[run, : len(kept)], heard[run, : len(kept)] = baseline.sum(axis=1), baseline.shape[1]
+        which[run] = np.arange(calls) % len(kept)
+        chance = np.where(np.arange(calls) < quiet, kept[which[run]], later[which[run]])
+        differs[run] = rng.random(calls) < chance
+    return float(np.mean(alarm_calls(differed, heard, which, differs) > quiet))
 
 
 def test_the_alarm_hears_one_case_that_turned_for_good():
     steady = {str(case): [False] * 9 for case in range(60)}
     later = [(str(case), case == 7) for _ in range(8) for case in range(60)]
-    assert alarm_call(steady, later) == 4 * 60 + 8
+    assert 60 < alarm_call(steady, later) <= 4 * 60 + 8
     assert alarm_call(steady, [(case, False) for case, _ in later]) == 0
+    assert alarm_call({}, later) == alarm_call(steady, []) == 0
+
+
+def test_the_alarm_hears_ten_points_within_200_calls():
+    for change in ("everywhere", "on some cases"):
+        assert rang(change, 0.10, 200, share=0.02, noise="alike", runs=100) >= 0.90
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flaky", [False, True])
-@pytest.mark.parametrize("share", [0.01, 0.02])
-def test_the_alarm_is_quick_and_seldom_false(share, flaky):
-    """10 points within 200 calls in 90 %, 5 within 500 in 80 %, false in 1 % of 2,000 calls; errors of so few runs."""
-    # how many of 60 cases turn is chance too: ten points are then noticed a little less often than the goal says
-    for change, goal in (("everywhere", 0.90), ("on some cases", 0.80)):
-        assert (
-            rang(change, 0.10, 200, share=share, flaky=flaky, runs=300) >= goal - 2 * (goal * (1 - goal) / 300) ** 0.5
-        )
-        assert rang(change, 0.05, 500, share=share, flaky=flaky, runs=300) >= 0.80 - 2 * (0.8 * 0.2 / 300) ** 0.5
-    assert rang("none", 0.0, 2_000, share=share, flaky=flaky, runs=400) <= 0.01 + 2 * (0.01 * 0.99 / 400) ** 0.5
+@pytest.mark.parametrize("noise", ["alike", "flaky", "coins"])
+@pytest.mark.parametrize("share", [0.01, 0.02, 0.03])
+def test_the_alarm_is_quick_and_seldom_false(share, noise):
+    """10 points within 200 calls in 90 %, 5 within 500 in 80 %, false in 1 % of 2,000 calls; at once, or after 600."""
+    for change in ("everywhere", "on some cases"):
+        assert rang(change, 0.10, 200, share=share, noise=noise, runs=300) >= 0.90
+        assert rang(change, 0.05, 500, share=share, noise=noise, runs=300) >= 0.80
+        assert rang(change, 0.10, 800, share=share, noise=noise, runs=300, quiet=600) >= 0.90
+    assert rang("none", 0.0, 2_000, share=share, noise=noise, runs=400) <= 0.01
 
 
 WORTH = {"ann": 0.6, "bob": 0.2, "cy": -0.2, "dee": -0.9, "eve": 0.3}
@@ -188,7 +275,7 @@ def test_a_successor_stands_on_the_old_scale_with_the_seam_in_view(tmp_path, mon
         play(ledger, "new", 2.0, range(500, 650), set(WORTH))
     done = CliRunner().invoke(app, ["equate", "old", "new", "--ledger", "board.ledger", "--json"])
     assert done.exit_code == 0, done.output
-    table = json.loads(done.output)[0]
+    table = json.loads(done.stdout)[0]
     rows = {row[0]: dict(zip(table["columns"], row, strict=True)) for row in table["rows"]}
     assert {name: row["judged by"] for name, row in rows.items()} == {
         **dict.fromkeys(known, "both judges"), "eve": "new judge",

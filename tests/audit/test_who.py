@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -122,6 +125,18 @@ def test_variants_and_doses_are_columns_of_an_export_and_come_back(call, tmp_pat
     assert (sum(marks["changed"] for marks in won) > len(won) / 2) == (
         card["measures"]["sways"]["brightness"]["value"] > 0
     )
+    # the same slices as tables: `leaderboard show --by` takes what was changed, and the dose
+    for tag, value in (("what", "brightness"), ("dose", "2")):
+        shown = json.loads(call("leaderboard", "show", "--judge", "simulated/vain", "--by", tag, "--json"))
+        (table,) = [one for one in shown if one["name"].startswith(f"by {tag}") and "correctness, pair" in one["name"]]
+        wins = {(row[0], row[1]): row[2] for row in table["rows"]}
+        of_slice = won if tag == "what" else [
+            dict(zip(json.loads(row["contestants"]), json.loads(row["marks"]), strict=True))
+            for row in rows if row["dose"] and float(row["dose"]) == 2
+        ]  # fmt: skip
+        share = sum(marks["changed"] for marks in of_slice) / len(of_slice)
+        assert wins[value, "changed"]["value"] == pytest.approx(share)
+        assert wins[value, "changed"]["n"] == len(of_slice)
     assert {row["canary"] for row in rows} == {"0"}
     again = {(verdict.case, verdict.trial): verdict for verdict in read_verdicts(tmp_path / "verdicts.csv")}
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
@@ -178,3 +193,76 @@ def test_a_critic_behind_a_server_is_audited(call, tmp_path):
     # it rates single answers, and says nothing that rules on several
     assert card["measures"]["faults"] == len(cases) - SIZES["quick"].scores
     assert card["measures"]["served"] == ["critic"]
+
+
+PLUGIN = '''
+import re
+
+from fullbench import Verdict
+
+
+class Digits:
+    """Prefers the response with more digits in it; says nothing of itself but what every judge must."""
+
+    name, settings = "digits", {"counts": "0-9"}
+
+    def hear(self, cases):
+        for case in cases:
+            counts = [len(re.findall("[0-9]", response.text)) for response in case.responses]
+            if not case.ballot.spec.startswith("choice") or len(counts) != 2:
+                yield Verdict.of(case, self.name, "recused")
+            elif counts[0] == counts[1] and case.ballot.spec == "choice+tie":
+                yield Verdict.of(case, self.name, (0.5, 0.5))
+            else:
+                first = counts[0] > counts[1]
+                yield Verdict.of(case, self.name, (float(first), float(not first)))
+
+
+def make(name, options):
+    return Digits()
+'''
+
+
+@pytest.mark.slow
+def test_a_judge_of_a_package_of_ones_own_is_audited(call, tmp_path, monkeypatch):
+    """Installed as any package is: the command finds it by its entry point, and the card is that of its rulings."""
+    about = tmp_path / "site" / "digits-1.0.dist-info"
+    about.mkdir(parents=True)
+    (tmp_path / "site" / "digits_judge.py").write_text(PLUGIN, encoding="utf-8")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: digits\nVersion: 1.0\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text("[fullbench.judges]\ndigits = digits_judge:make\n", encoding="utf-8")
+    # a process of its own, so that doors are looked for where this one has looked already
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    command = [sys.executable, "-c", "from fullbench.cli import main; main()", "audit", "digits", "--quick", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    measures = json.loads(done.stdout)["measures"]
+    with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+        record = ledger.record(study="audit-quick-0")
+    right = []
+    for verdict in record:
+        tags = record.items[verdict.item].tags
+        plain = tags["part"] == "pairs" and not verdict.trial and verdict.criterion == "correctness"
+        if plain and verdict.contestants[0] == tags["first"]:
+            answers = {name: record.responses[verdict.item, name, 0].text for name in ("right", "wrong")}
+            counts = {name: sum(letter in "0123456789" for letter in text) for name, text in answers.items()}
+            right.append(0.5 if counts["right"] == counts["wrong"] else float(counts["right"] > counts["wrong"]))
+    assert len(right) == SIZES["quick"].pairs
+    assert measures["accuracy"]["value"] == pytest.approx(sum(right) / len(right))
+    assert measures["sees"] == "blind"
+    assert measures["faults"] == sum(verdict.marks is None for verdict in record) > 0
+
+
+@pytest.mark.slow
+def test_a_critic_of_ones_own_is_audited(call, tmp_path):
+    """Trained on the sample in seconds: it marks answers apart, so that its pairs follow from its scores."""
+    call("critic", "train", "--kind", "light", "--benchmark", "alignmmbench", "--external", "fickle", "--out", "mine")
+    (card,) = cards(call("audit", "trained:mine", "--quick", "--quiet", "--json"))
+    measures = card["measures"]
+    assert "+light#" in card["judge"]
+    assert measures["verdicts"] == measures["cases"] == len(list(docket(SIZES["quick"], 0)))
+    # it reads no picture: where the picture is hidden there is no reference, so it recuses, and nothing is claimed
+    assert measures["sees"] == "unknown"
+    assert measures["reading_misled"] == 0
+    assert measures["steadiness"]["in the other order"]["value"] == 1.0
+    assert measures["accuracy"]["n"] == SIZES["quick"].pairs

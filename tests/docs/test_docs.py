@@ -2,7 +2,9 @@
 
 ```python    runs; blocks of one page share their names
 ```console   lines that begin with `$ ` run in a shell and must end well (`$ ... # exit 2`: with that code); the
-             lines below, where there are any, must be what is printed, `...` standing for anything
+             lines below, where there are any, must be what is printed, `...` standing for anything. A plain
+             `fullbench ...` runs in this process (a start of its own each costs more than all else); those of
+             README, and whatever needs a shell, are processes of their own
 ```toml, ```jsonl, ```text, ... whose first line is `# file: NAME` are written to that file; others are shown only
 """
 
@@ -11,16 +13,20 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.journeys.commands import call
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-RUN = {"python", "console"}
+SHELL = frozenset("|&;<>$*?`~")
+"""Letters that only a shell understands; in quotes they are plain, but then a shell does no harm."""
 
 
 def blocks(page: Path) -> list[tuple[str, str, int]]:
@@ -56,14 +62,23 @@ def console(body: str, where: str) -> None:
         code = int(m[1]) if (m := re.search(r"# exit (\d+)", command)) else 0
         if command.startswith(("make ", "pip ", "export ")):
             continue  # what sets up a machine is tried in a fresh clone, not here
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=240)
-        printed = done.stdout + done.stderr
-        assert done.returncode == code, f"{where}: {command}\n{printed}"
+        ended, printed = ran(command, in_a_shell=where.startswith("README") or bool(SHELL & set(command)))
+        assert ended == code, f"{where}: {command}\n{printed}"
         if wanted.strip():
             same = doctest.OutputChecker().check_output(
                 wanted.strip() + "\n", printed.strip() + "\n", doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
             )
             assert same, f"{where}: {command}\n--- printed\n{printed}\n--- wanted\n{wanted}"
+
+
+def ran(command: str, *, in_a_shell: bool) -> tuple[int, str]:
+    """How a command ended, and what it printed."""
+    words = shlex.split(command, comments=True)
+    if in_a_shell or words[0] != "fullbench":
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=240)
+        return done.returncode, done.stdout + done.stderr
+    ended, printed = call(*words[1:])
+    return ended, printed.stdout + printed.stderr
 
 
 def test_every_command_is_in_the_docs():

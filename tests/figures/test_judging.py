@@ -228,3 +228,28 @@ def test_one_item_gives_values_without_intervals_and_a_mean_over_groups_leaves_i
     assert table.rows[3][2].value == pytest.approx((table.rows[1][2].value + table.rows[2][2].value) / 2)
     assert table.rows[0][2].why == ONE_ITEM
     assert [note for note in table.notes if "1 of one stand apart" in note]
+
+
+def test_intervals_of_rankings_stay_on_their_scale_where_ranks_are_shared():
+    """Several people's mean ranks are often equal: breaking such ties must not lose the scale of the figure."""
+    rng = np.random.default_rng(3)
+    asked, said, verdicts = {}, {}, []
+    for i in range(8):
+        item = asked[f"i{i}"] = Item.ask(f"i{i}", "什么?", tags={"dataset": "one" if i % 2 else "two"})
+        for name in NAMES[:3]:
+            said[item.id, name] = Response.say(item.id, name, name)
+        case = Case(item, tuple(said[item.id, name] for name in NAMES[:3]), Ranking())
+        verdicts += [
+            Verdict.of(case, "human", tuple(map(float, rng.permutation(3) + 1)), rater=rater) for rater in ("x", "y")
+        ]
+        verdicts.append(Verdict.of(case, "j", tuple(map(float, rng.permutation(3) + 1))))
+    record = Record(tuple(verdicts), asked, said)
+    met = meet(record)
+    shared = [p for p in met.of("j", "rankings") if len(set(p.other)) < 3]
+    assert shared, "some mean ranks are equal"
+    least = {"Kendall": -1.0}
+    for entry in agreements(met, "j", by_tag(record, "dataset")):
+        for name, figure in entry.figures.items():
+            assert least.get(name, 0.0) <= figure.low < figure.high <= 1.0, (entry.group, name)
+    for name, figure in averages(met, "j", by_tag(record, "dataset"))["rankings"].items():
+        assert least.get(name, 0.0) <= figure.low < figure.high <= 1.0, name

@@ -111,6 +111,28 @@ def test_a_judge_that_gives_the_same_to_all_uses_fewer_marks():
     assert "fewer marks" in found(rule)["entropy in bits"].says
 
 
+def test_several_trials_are_counted_ruling_by_ruling():
+    """The mean of a 3 and a 4 is no ruling: the share of high scores and the spread of marks are those of rulings."""
+    rng = np.random.default_rng(8)
+    asked, said, verdicts = {}, {}, []
+    given: list[float] = []
+    for i in range(40):
+        item = asked[f"i{i}"] = Item.ask(f"i{i}", "?")
+        said[item.id, "a"] = Response.say(item.id, "a", "word " * int(rng.integers(4, 60)))
+        marks = np.clip(np.rint(3.3 + rng.normal() + 0.7 * rng.normal(size=5)), 1, 5).tolist()
+        for trial, mark in enumerate(marks[:3]):
+            case = Case(item, (said[item.id, "a"],), Score(1, 5), trial=trial)
+            given.append(mark)
+            verdicts.append(Verdict.of(case, "judge", (mark,)))
+        case = Case(item, (said[item.id, "a"],), Score(1, 5))
+        verdicts += [Verdict.of(case, "human", (mark,), rater=f"r{mark}") for mark in set(marks[3:])]
+    heard = {finding.figure: finding for finding in probes(meet(Record(tuple(verdicts), asked, said)), "judge")}
+    high = np.mean([mark >= 4 for mark in given])
+    assert heard["share of 4 and 5"].value.value == pytest.approx(high)
+    shares = np.unique(given, return_counts=True)[1] / len(given)
+    assert heard["entropy in bits"].value.value == pytest.approx(-(shares * np.log2(shares)).sum())
+
+
 def test_favour_for_its_own():
     def rule(case, worth, rng):
         mine = np.array([1.5 * (one.contestant == "a") for one in case.responses])

@@ -31,8 +31,8 @@ class Done:
         return {table["name"]: table for table in json.loads(self.stdout)}
 
 
-def cli(*words: object, code: int = 0) -> Done:
-    """Run a command; it must end with the code."""
+def call(*words: object) -> tuple[int, Done]:
+    """Run a command: the code that it ended with, and what it wrote."""
     out, err = io.StringIO(), io.StringIO()
     ended = 0
     with (
@@ -44,7 +44,12 @@ def cli(*words: object, code: int = 0) -> Done:
             main()
         except SystemExit as left:
             ended = left.code if isinstance(left.code, int) else int(bool(left.code))
-    done = Done(out.getvalue(), err.getvalue())
+    return ended, Done(out.getvalue(), err.getvalue())
+
+
+def cli(*words: object, code: int = 0) -> Done:
+    """Run a command; it must end with the code."""
+    ended, done = call(*words)
     assert ended == code, done.stdout + done.stderr
     return done
 

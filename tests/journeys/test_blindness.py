@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import html
 import json
-from itertools import combinations
+import re
+from itertools import combinations, product
 
 import httpx2 as httpx
 import pytest
+from fastapi.routing import APIRoute
 
-from fullbench import Case, Choice, Item, Ledger, Response, Verdict
+from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
+from fullbench.files.nouns import write_items
 from fullbench.nouns.verdict import Circumstances
+from fullbench.web.app import _routers
 from fullbench.web.guard import SESSION
 from tests.journeys.voting import Site, column, shown, tables
+from tests.making import png
 from tests.waiting import until
 
 NAMES = ("secret-alpha", "secret-beta", "secret-gamma")
 JUDGE = "secret-judge"
 OPEN, SHUT = [f"open-{n}" for n in range(4)], [f"shut-{n}" for n in range(3)]
+PICTURES = {name: [Picture.of(png((number, 7, 7)))] for number, name in enumerate((*OPEN, *SHUT))}
 
 
 @pytest.fixture(scope="module")
@@ -24,17 +31,18 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("blind")
     with Ledger(folder / "l.ledger") as ledger:
         for name in (*OPEN, *SHUT):
-            item = Item.ask(name, f"Question of {name}?")
+            item = Item.ask(name, f"Question of {name}?", *PICTURES[name], tags={"family": f"family {name}"})
             answers = [Response.say(name, who, f"words of {number} on {name}") for number, who in enumerate(NAMES)]
             for pair in combinations(answers, 2):
                 case = Case(item, pair, Choice())
                 ledger.add(case, Verdict.of(case, JUDGE, (1.0, 0.0), text=f"the reasons on {name}"))
     items = folder / "items.jsonl"
-    items.write_text("".join(json.dumps({"id": name, "question": f"Question of {name}?"}) + "\n" for name in OPEN))
+    write_items(items, [Item.ask(name, f"Question of {name}?", *PICTURES[name]) for name in OPEN])
     served = Site(folder, folder / "l.ledger", "--public")
     boss = served.client("boss", "organiser")
     until(lambda: boss.get("/api/v1/verdicts").json().get("count") == 3 * 7)
     served.people("add", "now", "--kind", "pair", "--ledger", served.ledger, "--items", items)
+    until(lambda: "family open-0" not in boss.get("/").text)
     yield served
     served.close()
 
@@ -113,6 +121,78 @@ def test_the_desk_never_says_whose_answers_they_are(site):
     assert "secret" not in json.dumps(task)
     with paged(site, "eve", "annotator") as browser:
         assert "secret" not in browser.get(f"/work/{study}").text
+
+
+def routes() -> list[str]:
+    """Every address of the app that is read, with its parameters unfilled."""
+    return sorted({
+        route.path
+        for router in _routers()
+        for route in router.routes
+        if isinstance(route, APIRoute) and "GET" in route.methods
+    })  # fmt: skip
+
+
+def addresses(site) -> list[str]:
+    """Every address of the app with all that whoever leads knows of the site in place of its parameters."""
+    boss, study = site.client("boss", "organiser"), site.study("now")
+    boards = [row["name"] for row in boss.get("/api/v1/boards").json()["rows"]]
+    judges = [row["name"] for row in boss.get("/api/v1/judges").json()["rows"]]
+    tasks = [str(row["task"]) for row in boss.get(f"/api/v1/studies/{study}/tasks").json()["rows"]]
+    known = {
+        "case_key": cases(site, (*OPEN, *SHUT)), "study_id": [study], "task": tasks, "form": ["csv", "jsonl", "json"],
+        "digest": [PICTURES[OPEN[0]][0].digest], "table": ["0"], "place": ["0"], "name": boards, "lease": ["x"],
+        "secret": ["none"], "parcel": ["none"],
+    }  # fmt: skip
+    found = []
+    for path in routes():
+        values = {**known, "name": [*judges, *boards]} if "/judges/" in path else known
+        names = re.findall(r"{(\w+)(?::\w+)?}", path)
+        assert set(names) <= values.keys(), f"say what {path} is filled with"
+        plain = re.sub(r":\w+}", "}", path)
+        some = product(*(values[name] for name in names))
+        found += [plain.format(**dict(zip(names, chosen, strict=True))) for chosen in some]
+    return [address for address in found if address != "/events"]  # which says what changed and never what it is
+
+
+@pytest.mark.parametrize(
+    ("name", "role"), [(None, ""), pytest.param("wim", "viewer", marks=pytest.mark.slow), ("amy", "annotator")]
+)
+def test_no_address_of_the_app_shows_a_case_of_an_open_study(site, name, role):
+    """Every route, then every link on what came back: to a stranger, a viewer and an annotator."""
+    secret = [word for item in OPEN for word in (f"of {item}", f"on {item}", f"family {item}")]
+    secret += cases(site, OPEN)
+    if role == "annotator":
+        secret += [*NAMES, JUDGE]
+    with paged(site, name, role) as browser:
+        caller = browser if name is None else site.client(f"{name} by token", role)
+        waiting = addresses(site)
+        waiting += [f"/verdicts?{asked}" for asked in ASKED]
+        seen: dict[str, int] = {}
+        while waiting:
+            address = waiting.pop(0)
+            if address in seen:
+                continue
+            answer = (caller if address.startswith("/api/v1/") else browser).get(address)
+            seen[address] = answer.status_code
+            assert answer.status_code < 500, address
+            # A page repeats its own address, in the form that changes the language.
+            shown_here = [word for word in secret if word in answer.text and word not in address]
+            own_desk = role == "annotator" and address.startswith("/work/")
+            if not own_desk:  # whoever judges sees question and answers there, and nothing else
+                assert not shown_here, address
+            elif shown_here:
+                assert not set(shown_here) & {*NAMES, JUDGE, *cases(site, OPEN)}, address
+            if answer.status_code == 200 and "text/html" in answer.headers["content-type"]:
+                if address.partition("?")[0].split("/")[1] in {"", "verdicts", "boards", "judges"}:
+                    assert "12 verdicts are withheld" in answer.text, address
+                links = re.findall(r'(?:href|src)="(/[^"#]*)', answer.text)
+                waiting += [html.unescape(link) for link in links if not link.startswith("/static/")]
+    read = {address.partition("?")[0] for address, status in seen.items() if status == 200}
+    if role != "annotator":
+        assert {"/", "/verdicts", "/judges", f"/cases/{cases(site, SHUT)[0]}"} <= read
+        assert [address for address in read if address.startswith("/boards/")]
+    assert len(seen) > 60
 
 
 def test_votes_with_names_in_view_are_marked_and_left_out(site):

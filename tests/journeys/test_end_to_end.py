@@ -273,7 +273,7 @@ def visit_bench(folder, items, answers, judges) -> None:
 
 
 def test_both_papers_on_a_few_items(tmp_path):
-    journey(tmp_path / "few", 27)
+    journey(tmp_path / "few", 18)
 
 
 @pytest.mark.slow

@@ -40,6 +40,23 @@ def test_winner_columns_and_raters(ledger, tmp_path):
     assert len(votes) == 5
 
 
+def test_a_contestant_that_nobody_knows_is_one_sentence_and_nothing_is_taken(ledger, tmp_path):
+    """The second of two rows names somebody who gave no answer: neither row gets in, and the file can be mended."""
+    rows = "item,model_a,model_b,winner,rater\nq0,甲,乙,model_a,ann\nq1,甲,{},model_b,ann\n"
+    votes, words = tmp_path / "votes.csv", ["ledger", "import", str(tmp_path / "votes.csv"), "--ledger", str(ledger)]
+    votes.write_text(rows.format("丁"), encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"'丁' gave no answer to item 'q1' in the study 'default' .*; check the columns"
+    ):
+        CliRunner().invoke(app, words, catch_exceptions=False)
+    with Ledger(ledger, read_only=True) as book:
+        assert list(book.verdicts("human")) == []
+    votes.write_text(rows.format("乙"), encoding="utf-8")
+    assert "2 new votes of 1 raters" in CliRunner().invoke(app, words, catch_exceptions=False).output
+    with Ledger(ledger, read_only=True) as book:
+        assert {vote.item: vote.marks for vote in book.verdicts("human")} == {"q0": (1.0, 0.0), "q1": (0.0, 1.0)}
+
+
 def test_a_winner_that_nobody_knows_is_one_sentence(ledger, tmp_path):
     (tmp_path / "votes.csv").write_text('item,contestants,winner\nq0,"[""甲"", ""乙""]",丙\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"'winner' is one of the contestants .* or 'tie'; found '丙'"):

@@ -132,6 +132,10 @@ def test_contestants_are_asked_in_given_words_and_refusals_are_left_out_and_coun
         specs = [f"vllm:{name}@{server.url}?asking=mllm-as-a-judge" for name in models]
         path = study(folder, "c", judges=["length"], contestants=specs, leave_out=["refusals", "short"])
         path.write_text(path.read_text(encoding="utf-8").replace('responses = "answers.jsonl"\n', ""))
+        (plan,) = json.loads(cli("run", path, "--dry-run", "--json").stdout)
+        place = plan["columns"].index("to ask")
+        # Nobody has answered yet, and no answer that is still to come is taken for one that is left out.
+        assert {row[1]: row[place] for row in plan["rows"] if row[0] == "verdicts"} == {"length": 8 + 24 + 4}
         tables = cli("run", path, "--quiet", "--json").tables
         asked = server.of("good")
         assert len(asked) == ITEMS

@@ -42,14 +42,14 @@ def cells(table: dict) -> list[dict]:
 
 
 def test_mllm_as_a_judge_table_3(site, tmp_path):
-    """Three people review two judges' rulings on scores and pairs of two data sets, in two trials."""
+    """Three people review two judges' rulings on scores and pairs of two data sets, in six trials."""
     ledger, rulings = tmp_path / "m.ledger", {}
     with Ledger(ledger) as book:
-        for number in range(6):
+        for number in range(3):
             item = Item.ask(f"q{number}", f"Question {number}?", tags={"dataset": "charts" if number % 2 else "photos"})
             one, two = (Response.say(item.id, name, f"{name} says {number}") for name in ("x", "y"))
             for judge in ("honest", "fanciful"):
-                for trial in range(2):
+                for trial in range(6):
                     for responses, ballot, ruling in (
                         ((one,), Score(1, 5), (3.0,)),
                         ((one, two), Choice(), (1.0, 0.0)),

@@ -250,6 +250,49 @@ def test_each_reviewers_accuracy_is_its_share_of_true_rulings(reviewed):
     assert visual == [None] * 5, "the key knows nothing of visual understanding"
 
 
+@pytest.mark.slow
+def test_figures_3_to_6_are_drawn_with_the_numbers_of_their_tables(reviewed, data, server, monkeypatch, tmp_path):
+    """Loss and nearness by round, sample sizes, each reviewer's accuracy, and the counts of biases, as SVG and PNG."""
+    url, prompts = server
+    monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
+    asked = len(prompts)
+    words = ["peer-review", "--questions", data / "mmstar.jsonl", "--contestants", contestants(url)]
+    more = ["--ledger", reviewed[2], "--human-scores", data / "scores.csv", "--charts", tmp_path]
+    tables = run(*words, *more)
+    assert len(prompts) == asked
+
+    def points(name: str) -> set[str]:
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        return set(re.findall(r'aria-label="([^"]+)"', (tmp_path / f"{name}.svg").read_text(encoding="utf-8")))
+
+    def number(found: set[str], *parts: str) -> float:
+        (label,) = {
+            label
+            for label in found
+            if "; value: " in f"; {label}" and "high: " not in label and all(part in f"; {label};" for part in parts)
+        }
+        return float(re.search(r"value: (-?[\d.e-]+)", label.replace("\N{MINUS SIGN}", "-"))[1])
+
+    losses = points("convergence")
+    for turn, loss in zip(
+        column(tables["convergence"], "round"), column(tables["convergence"], "mean loss"), strict=True
+    ):
+        assert number(losses, f"round: {turn};") == pytest.approx(np.log10(float(loss)), abs=0.03)
+    near = points("nearing")
+    assert number(near, "round: 0;", "; label: pearson;") == pytest.approx(column(tables["nearing"], "pearson")[0])
+    last = column(tables["nearing"], "round")[-1]
+    upme = dict(zip(column(tables["nearness"], "method"), column(tables["nearness"], "pearson"), strict=True))["UPME"]
+    assert number(near, f"round: {last};", "; label: pearson;") == pytest.approx(upme, abs=1e-4)
+    right = column(tables["accuracy"], "correctness right")
+    for name, cell in zip(column(tables["accuracy"], "reviewer"), right, strict=True):
+        assert number(points("accuracy"), f"label: {name};", "correctness") == pytest.approx(value(cell))
+    sizes = points("sizes")
+    for size, pearson in zip(column(tables["sizes"], "pictures"), column(tables["sizes"], "pearson"), strict=True):
+        assert number(sizes, f"pictures: {size};", "label: pearson") == pytest.approx(pearson)
+    counts = column(tables["biases"], "wrong: yes")
+    assert any(f"reviews: {counts[0]}" in label for label in points("biases"))
+
+
 def test_another_reading_gives_other_scores_and_says_so(reviewed):
     tables, again, *_ = reviewed
     assert column(tables["readings"], "used")[0] == "yes"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 
 import httpx2 as httpx
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
-from tests.journeys.voting import Site
+from fullbench.files.nouns import write_items
+from tests.journeys.voting import Site, column, shown, tables
 from tests.waiting import until
 
 NAMES = ("Wilhelmina", "Bartholomew", "欧阳娜娜")
@@ -61,5 +63,77 @@ def test_no_account_name_is_public(tmp_path):
         for path in written:
             text = path.read_text(encoding="utf-8").lower()
             assert not [name for name in NAMES if name.lower() in text], path
+    finally:
+        site.close()
+
+
+def test_who_wrote_an_answer_is_an_id_wherever_it_goes(tmp_path):
+    """Answers of people (`human:NAME`, tags `author`) whom others vote on: ids in the votes' file, in a ledger that
+    never heard of them, and to all that read one in which a model judged them by name; votes and rulings still meet."""
+    items = [Item.ask(f"w{n}", f"Question {n}? 问", tags={"author": NAMES[2]}) for n in range(4)]
+    rows = [
+        {"item": item.id, "contestant": who, "text": f"{who[-3:]} {item.id}", "tags": {"author": NAMES[1]}}
+        for item in items for who in (f"human:{NAMES[0]}", "machine")
+    ]  # fmt: skip
+    write_items(tmp_path / "items.jsonl", items)
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    judged, fresh = tmp_path / "judged.ledger", tmp_path / "fresh.ledger"
+    with Ledger(judged) as ledger:
+        for item in items:
+            pair = tuple(
+                Response.say(item.id, row["contestant"], row["text"], tags=row["tags"])
+                for row in rows if row["item"] == item.id
+            )  # fmt: skip
+            case = Case(item, pair, Choice(tie=True))
+            ledger.add(case, Verdict.of(case, "a-model", (1.0, 0.0)))
+    site = Site(tmp_path, judged, "--public")
+    try:
+        for name in NAMES:
+            site.client(name)
+        rater = {name: site.rater(name) for name in NAMES}
+        person = f"human:{rater[NAMES[0]]}"
+        site.people("add", "own", "--kind", "pair", "--items", tmp_path / "items.jsonl", "--responses",
+                    tmp_path / "answers.jsonl", "--votes", 2)  # fmt: skip
+        assert site.vote("own", list(NAMES), lambda _name, _task: {"best": "0"}) == 0, "nobody judges their own"
+        begins = {"dora": NAMES[0][-3:], "emil": "machine"[-3:]}
+
+        def choose(who, task):
+            return {"best": str([text.startswith(begins[who]) for text in shown(task)].index(True))}
+
+        assert site.vote("own", list(begins), choose) == 8
+        renamed = [
+            "1 contestants of the ledger were called human:NAME" in site.said("keep", "own", "--ledger", place)
+            for place in (fresh, judged, judged)
+        ]
+        assert renamed == [False, True, False]
+        exported = tmp_path / "votes.jsonl"
+        site.people("export", "own", "--to", exported)
+        texts = {"votes": exported.read_text(encoding="utf-8"), "fresh": fresh.read_bytes().decode("utf-8", "replace")}
+        assert person in texts["votes"]
+        for what in ("verdicts", "responses", "items"):
+            to = tmp_path / f"{what}.csv"
+            site.cli("ledger", "export", fresh, "--to", to, "--what", what)
+            texts[f"{what} of fresh"] = to.read_text(encoding="utf-8")
+        site.cli("ledger", "export", judged, "--to", tmp_path / "judged.csv")
+        texts["verdicts of judged"] = (tmp_path / "judged.csv").read_text(encoding="utf-8")
+        site.people("close", "own")
+        with httpx.Client(base_url=site.live.url, timeout=60) as visitor:
+            until(lambda: person in visitor.get("/").text)
+            listed = visitor.get("/verdicts").text + visitor.get("/").text
+            linked = sorted(set(re.findall(r'href="(/cases/\w+|/boards/[^"]+)"', listed)))
+            for path in ("/", "/verdicts", "/judges", *linked):
+                texts[path] = visitor.get(path).text
+        assert sum(path.startswith("/cases/") for path in texts) >= 4
+        for where, text in texts.items():
+            assert not [name for name in NAMES if name.lower() in text.lower()], where
+
+        # A model that judged the answers under the name and the people who voted agree on half of the votes' pairs.
+        report = tables(site.cli("report", "--ledger", judged, "--json"))
+        board = next(table for table in report.values() if "human" in table["title"] and "eaderboard" in table["title"])
+        assert column(board, "duels won") == {person: 0.5, "machine": 0.5}
+        other = next(
+            table for table in report.values() if "a-model" in table["title"] and "eaderboard" in table["title"]
+        )
+        assert column(other, "duels won") == {person: 1.0, "machine": 0.0}
     finally:
         site.close()

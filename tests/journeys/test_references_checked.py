@@ -191,3 +191,68 @@ def test_align_mm_bench_reviews_its_references(site, tmp_path):
     site.people("keep", "审核", "--ledger", ledger)
     report = tables(site.cli("report", "--ledger", ledger, "--benchmark", "alignmmbench", "--json"))
     assert not [name for name in report if name.startswith("averages")], "a reviewed reference is no contestant"
+
+
+def test_a_leads_ruling_decides_a_reference(site, tmp_path):
+    """Two people are split on four of ten references; a lead rules on three of them and on one that both accept."""
+    pictures = [[Picture.of(png((n, place, 99))) for place in range(1 + n % 2)] for n in range(10)]
+    items = [Item.ask(f"r{n}", f"Do r{n}. 做", *some, reference=f"Answer r{n}") for n, some in enumerate(pictures)]
+    write_items(tmp_path / "items.jsonl", items)
+    site.people("add", "ruled", "--kind", "verify", "--items", tmp_path / "items.jsonl", "--votes", 2)
+    turned_down = {"ann": {"r0", "r1", "r2", "r3", "r8"}, "bob": {"r8"}}
+
+    def choose(person, task):
+        name = re.search(r"Do (r\d+)\.", asked(task))[1]
+        if name not in turned_down[person]:
+            return {"follows": "yes"}
+        return {"follows": "no", "fault": "the caption", "reason": f"{person} 说 {name}"}
+
+    assert site.vote("ruled", PEOPLE[:2], choose) == 20
+    boss, path = site.client("boss", "organiser"), f"/api/v1/studies/{site.study('ruled')}/tasks"
+    tasks = {row["item"]: row["task"] for row in boss.get(path, params={"limit": 50}).json()["rows"]}
+    rulings = (
+        ("r0", {"follows": "no", "fault": "the caption"}),
+        ("r0", {"follows": "yes", "reason": "read again 再看"}),
+        ("r1", {"follows": "no", "fault": "the reference", "complaint": "factual error", "reason": "3 dogs"}),
+        ("r2", {"follows": "no", "fault": "more than one"}),
+        ("r4", {"follows": "no", "fault": "the picture"}),
+    )
+    for name, fields in rulings:
+        sent = boss.post(f"{path}/{tasks[name]}/rulings", json={"fields": fields})
+        assert sent.status_code == 201, sent.text
+    expected = {
+        "r0": {"correct"}, "r1": {"reference at fault"}, "r2": {"caption at fault", "reference at fault"},
+        "r3": {"undecided"}, "r4": {"neither at fault"}, "r8": {"caption at fault"},
+        **{f"r{n}": {"correct"} for n in (5, 6, 7, 9)},
+    }  # fmt: skip
+    groups = {"overall": list(expected), "single": [f"r{n}" for n in range(0, 10, 2)],
+              "multi": [f"r{n}" for n in range(1, 10, 2)]}  # fmt: skip
+    ledger = tmp_path / "ruled.ledger"
+    site.people("keep", "ruled", "--ledger", ledger)
+    own = tables(site.people("show", "ruled", "--json"))["references"]
+    found = tables(site.cli("report", "--ledger", ledger, "--benchmark", "visitbench", "--json"))
+    for table in (own, found["references"]):
+        named = [column["label"] if isinstance(column, dict) else column for column in table["columns"]]
+        shares = cells_of({**table, "columns": named}, "share", "images", "people said")
+        assert len(shares) == 15
+        for (group, what), share in shares.items():
+            said_so = sum(what in expected[name] for name in groups[group])
+            assert share == pytest.approx(said_so / len(groups[group])), (group, what)
+        notes = " ".join(table["notes"])
+        assert "20 votes of 2 people on 10 references" in notes
+        assert "On 4 references a lead ruled; that ruling counts there in place of the votes, which all stay." in notes
+    assert not [name for name, table in found.items() if "adjudication" in table["title"]], "a ruling has no board"
+
+    # The queue follows the ruling too, with the lead's words; a split on which nobody ruled waits.
+    queue = tmp_path / "queue.jsonl"
+    site.people("export", "ruled", "--what", "queue", "--to", queue)
+    rows = {row["item"]: row for row in map(json.loads, queue.read_text(encoding="utf-8").splitlines())}
+    accepted = {name: row["accept"] for name, row in rows.items()}
+    assert accepted == {name: "yes" if labels == {"correct"} else None if labels == {"undecided"} else "no"
+                        for name, labels in expected.items()}  # fmt: skip
+    assert (rows["r1"]["fault"], rows["r1"]["reason"], rows["r1"]["note"]) == (
+        "the reference",
+        "factual error",
+        "3 dogs",
+    )
+    assert rows["r0"]["note"] == "read again 再看"

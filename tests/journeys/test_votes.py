@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -272,3 +273,35 @@ def test_an_unknown_rule_is_one_sentence(site):
     assert "unknown rule" in site.cli(
         "leaderboard", "show", "--ledger", site.ledger, "--judge", "human", "--rule", "loudest", code=2
     )
+
+
+def test_what_a_judge_got_right_and_wrong_by_peoples_votes(site, tmp_path):
+    """MLLM-as-a-Judge's HQ and HARD, from votes of the site: the panels of each, and a study that runs them again."""
+    with Ledger(site.ledger, read_only=True) as ledger:
+        ruled = [verdict for verdict in ledger.verdicts(JUDGE) if len(verdict.contestants) < 3]
+    means = joint_scores(fmean)
+    said: dict[tuple[str, frozenset[str]], list[tuple[bool, bool]]] = {}
+    for verdict in ruled:
+        names = verdict.contestants
+        if len(names) == 1:
+            apart = abs(verdict.marks[0] - means[verdict.item, names[0]])
+            both = (apart < 0.5, apart >= 2)
+        else:
+            won = joint_winner(verdict.item, tuple(sorted(names)))
+            chosen = names[verdict.marks.index(1.0)]
+            both = (chosen == won, won in names and chosen != won)
+        said.setdefault((verdict.item, frozenset(names)), []).append(both)
+    expected = {
+        "hq": {panel for panel, rulings in said.items() if all(right for right, _ in rulings)},
+        "hard": {panel for panel, rulings in said.items() if any(wrong for _, wrong in rulings)},
+    }
+    for which, panels in expected.items():
+        out = tmp_path / which
+        site.cli(
+            "export", "mllm-as-a-judge", "--ledger", site.ledger, "--subset", which, "--judge", JUDGE, "--out", out
+        )
+        rows = [json.loads(line) for line in (out / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()]
+        found = {(row["item"], frozenset(row["contestants"])) for row in rows if len(row["contestants"]) < 3}
+        assert found == panels
+        assert 3 < len(panels) < 45
+        assert (out / "study.toml").exists()

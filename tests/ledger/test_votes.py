@@ -235,3 +235,42 @@ def test_people_as_judges_and_trials_leave_as_raters(tmp_path):
     with copied(path, "rater:Ann", "rater:2") as ledger:
         assert ledger.record().judges == ["j"]
         assert b"from Ann" not in whole(ledger)
+
+
+def test_a_copy_to_give_away_has_ids_in_place_of_names(tmp_path):
+    """People as judges of the first release, raters of a label file, a pilot's and an author: no name in any byte; the
+    same person is the same id, every vote, word and figure stays, and the command can be typed again."""
+    from tests.ledger.older import old_ledger
+
+    path, target = tmp_path / "old.ledger", tmp_path / "away.ledger"
+    names = ("Wilhelmina", "Bartholomew", "欧阳娜娜", "Ignatius")
+    old_ledger(path, [case(1), case(2), verdict(1, judge=f"human:{names[0]}", text="so"), verdict(1)])
+    with Ledger(path) as ledger:
+        ledger.add(
+            verdict(2, judge="human", rater=names[0].lower(), text="again"),
+            verdict(1, judge="human", rater=names[1], mark=2.0),
+            verdict(1, judge="human", rater=names[1], mark=3.0, revision=1),
+            verdict(2, judge="human", rater=f"pilot:{names[2]}"),
+            verdict(2, judge="human", rater="00112233445566ff"),
+            verdict(2, judge="human", rater="7"),
+            Item.ask("written", "Who?", tags={"author": names[3]}),
+        )
+    said = run("ledger", "copy", path, target, "--pseudonyms").stdout
+    assert "4 people's names have ids in their place" in said
+    again = run("ledger", "copy", path, target, "--pseudonyms").stdout
+    assert " 0 verdicts" in again, "what is there is passed over"
+    with Ledger(path, read_only=True) as source, Ledger(target, read_only=True) as ledger:
+        assert ledger.verify() == []
+        lowered = whole(ledger).decode("utf-8", "replace").lower()
+        assert not [name for name in names if name.lower() in lowered]
+        before, after = (list(book.verdicts(revisions=True)) for book in (source, ledger))
+        assert [(v.case, v.judge, v.marks, v.text, v.revision, v.at) for v in before] == [
+            (v.case, v.judge, v.marks, v.text, v.revision, v.at) for v in after
+        ]
+        ids = {old.rater.casefold(): new.rater for old, new in zip(before, after, strict=True)}
+        assert len({old.rater for old in before}) == len(ids) + 1, "two spellings of one name"
+        assert ids["00112233445566ff"] == "00112233445566ff"
+        assert (ids["7"], ids[""]) == ("7", "")
+        assert ids[f"pilot:{names[2]}"].startswith("pilot:")
+        (written,) = (item for item in ledger.items() if item.id == "written")
+        assert len(written.tags["author"]) == 16

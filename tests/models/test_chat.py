@@ -246,10 +246,11 @@ def test_a_slow_caller_makes_no_call_time_out():
     with FakeServer(latency=0.05) as server:
         model = ChatModel("x", server.url, limits=Limits(timeout=3.0, concurrency=2, backoff=0.01))
         replies = []
-        for reply in model.answer(map(ask, range(4))):
+        for reply in model.answer(map(ask, range(3))):
             replies.append(reply)
-            time.sleep(3.1)
-        assert [reply.usage.retries for reply in replies] == [0] * 4
+            if len(replies) < 3:  # while the caller is away, one call is in flight and one has not been sent
+                time.sleep(3.1)
+        assert [reply.usage.retries for reply in replies] == [0] * 3
         assert max(reply.usage.seconds for reply in replies) < 3.0, "the caller's own time is not the server's"
 
 

@@ -48,7 +48,7 @@ def test_every_prompt_ends_and_the_bill_is_right(dialect):
 @pytest.mark.parametrize("fault", ["500", "reset", "cut", "short", "empty", "soft", "hang", "drip"])
 def test_a_fault_that_never_ends_is_an_honest_error(fault):
     with FakeServer({fault: 1.0}) as server:
-        timeout = 2 if fault in {"hang", "drip"} else 120
+        timeout = 1 if fault in {"hang", "drip"} else 120
         limits = Limits(backoff=0.005, timeout=timeout, attempts=3)
         replies = list(ChatModel("x", server.url, limits=limits).answer(map(ask, range(3))))
         books = server.books()

@@ -159,4 +159,5 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path):
         return top
 
     peak(100)
-    assert peak(24_000) - peak(12_000) < 1_000_000
+    # below 12,000 cases the queues are not full yet
+    assert peak(16_000) - peak(12_000) < 330_000

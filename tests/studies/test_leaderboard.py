@@ -184,7 +184,7 @@ def test_a_gain_is_what_a_match_takes_off_the_variance():
 def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monkeypatch):
     """A server that charges a cent a call: with ten cents, answering eight items leaves two for judging."""
     from fullbench.nouns.model import Reply
-    from fullbench.studies import boards, specs
+    from fullbench.studies import board_tables, boards, specs
 
     class Priced(OfflineModel):
         def answer(self, prompts):
@@ -201,7 +201,7 @@ def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monke
     with Ledger(tmp_path / "l") as ledger:
         ready = boards.prepare(asked, ledger, RunTerms(budget=0.10, quiet=True), answer=True)
         assert ready.tallies[0].done == 8
-        added = ready.board(ledger, boards.settings("both-agree", "half", 0)).add(
+        added = ready.board(ledger, board_tables.settings("both-agree", "half", 0)).add(
             ready.newcomer(1, 150, 0), budget=ready.purse
         )
         assert added.tallies[0].done == 2

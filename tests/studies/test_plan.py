@@ -73,7 +73,7 @@ def test_where_cases_cannot_be_foreseen_it_says_so(folder):
     drawn = study.cases
 
     def cases(responses):
-        if any(response.text.startswith("wordword") for response in responses):
+        if any(response.text.startswith("one one") for response in responses):
             raise InputError("the cases hang on the answers")
         return drawn(responses)
 

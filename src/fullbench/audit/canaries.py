@@ -194,7 +194,7 @@ def canary_table(alarms: Sequence[Alarm]) -> Table:
         Note(
             "canary.how",
             "Canaries are cases that the judge ruled rightly and steadily at first; each call agrees with that ruling "
-            "or not. The alarm rings falsely in about one of a hundred runs of 2,000 calls.",
+            "or not. The alarm rings falsely in at most one of a hundred runs of 2,000 calls.",
         )
     ]
     notes += [

@@ -201,7 +201,10 @@ def _sees(result: Findings) -> str:
             return Note("audit.lead.sees", "It sees the picture (sight index {index}).", index=shown)
         case "partly":
             return Note(
-                "audit.lead.partly", "It looks at the picture part of the time (sight index {index}).", index=shown
+                "audit.lead.partly",
+                "Its rulings follow the picture in part (sight index {index}): it does not always look, or it looks "
+                "and is unsure.",
+                index=shown,
             )
     return Note(
         "audit.lead.blind", "There is no sign that it looks at the picture (sight index {index}): do not trust it.",

@@ -8,19 +8,27 @@ old scale, and nobody is judged again. Where the seam runs is said for every con
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fullbench.columns.table import STUDY
 from fullbench.errors import InputError
+from fullbench.ledger.store import Ledger
+from fullbench.ledger.succession import Succession, successions
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Duel, Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.stats.joint import Joint, Votes, joint
+from fullbench.studies import seated
 
+Pairs = Collection[tuple[str, str]]
+
+BOARDS = ("leaderboard", "standings")
+"""How the names of tables begin that are leaderboards."""
 FEW = 30
 """With fewer shared matches the successor's scale is hardly known."""
 
@@ -89,7 +97,7 @@ def _equated(criterion: str, old: str, new: str, duels: dict[str, list[Duel]]) -
     )  # fmt: skip
 
 
-def equated_table(found: Equated) -> Table:
+def equated_table(found: Equated, study: str = STUDY) -> Table:
     """The board with its seam."""
     ordered = sorted(found.ratings, key=lambda name: -found.ratings[name].value)
     rows: list[list[Cell]] = [
@@ -118,22 +126,64 @@ def equated_table(found: Equated) -> Table:
     title = Note("equate.title", "{new} on the scale of {old} ({criterion})", new=found.new, old=found.old,
                  criterion=found.criterion)  # fmt: skip
     columns = headings("contestant", "rating", "judged by", "matches by the old judge", "matches by the new judge")
-    return Table("equated", title, columns, rows, notes, {"old": found.old, "new": found.new})
+    source = {"old": found.old, "new": found.new, "criterion": found.criterion}
+    source |= {} if study == STUDY else {"study": study}
+    return Table("equated", title, columns, rows, notes, source)
 
 
-def with_seam(tables: Sequence[Table], record: Record, old: str, new: str) -> list[Table]:
-    """Tables with the seam in view: the common scale first, and a note on every leaderboard of the two judges."""
-    common = [equated_table(found) for found in equate(record, old, new)]
-    seam = Note(
+def with_seams(
+    tables: Sequence[Table], ledger: Ledger, study: str | None, *, judges: Collection[str] = (), more: Pairs = ()
+) -> list[Table]:
+    """Tables with every seam in view that the ledger knows of, and `more` pairs of an old judge and its successor.
+
+    The common scale of both stands first, and a note on every leaderboard of either. `study` is the one that the tables
+    are of (None: they are of all), `judges` those that they are about (empty: about all).
+    """
+    wanted = successions(ledger, study)
+    if more:
+        one = ledger.one_study(study) or ""
+        wanted += [each for each in (Succession(one, *pair) for pair in more) if each not in wanted]
+    common: list[Table] = []
+    noted = list(tables)
+    for each in wanted:
+        if judges and not {each.old, each.new} & set(judges):
+            continue
+        try:
+            boards = equate(seated.record(ledger, [each.old, each.new], study=each.study), each.old, each.new)
+        except InputError as error:
+            if (each.old, each.new) in more:
+                raise
+            noted = [_noted(table, each, _unknown(each, error)) for table in noted]
+            continue
+        common += [equated_table(found, each.study) for found in boards]
+        noted = [_noted(table, each, seam_note(each)) for table in noted]
+    return [*common, *noted]
+
+
+def seam_note(succession: Succession) -> Note:
+    """What a board of either judge says of the seam."""
+    return Note(
         "equate.board",
         "A seam runs here: {new} succeeds {old}. Ratings by one are not comparable with those by the other; the table "
         "of both on one scale says who was judged by whom.",
-        new=new, old=old,
+        new=succession.new, old=succession.old,
     )  # fmt: skip
-    noted = [
-        replace(table, notes=[*table.notes, seam])
-        if table.name.startswith("leaderboard") and any(judge in str(table.title) for judge in (old, new))
+
+
+def _unknown(succession: Succession, error: InputError) -> Note:
+    return Note(
+        "equate.unknown",
+        "A seam runs here: {new} succeeds {old}. They cannot be put on one scale: {why}.",
+        new=succession.new, old=succession.old, why=str(error).rstrip("."),
+    )  # fmt: skip
+
+
+def _noted(table: Table, succession: Succession, note: Note) -> Table:
+    """The table, with a note where it is a leaderboard of one of both judges in that study."""
+    source = table.source
+    board = table.name.startswith(BOARDS) and source.get("judge") in {succession.old, succession.new}
+    return (
+        replace(table, notes=[*table.notes, note])
+        if board and source.get("study", STUDY) == succession.study
         else table
-        for table in tables
-    ]
-    return [*common, *noted]
+    )

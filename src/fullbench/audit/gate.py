@@ -91,11 +91,25 @@ def read_gate(path: Path) -> Mapping[str, Any]:
             if unknown := sorted(set(entry) - _KEYS[kind]):
                 known = ", ".join(sorted(_KEYS[kind]))
                 raise InputError(f"[[{kind}]] has no key {unknown[0]!r}; known: {known}", path=path)
+            for key, value in entry.items():
+                _check_type(kind, key, value, path)
             if lacking := [key for key in _NEEDED.get(kind, ()) if key not in entry]:
                 raise InputError(f"[[{kind}]] lacks the key {lacking[0]!r}", path=path)
     if not any(kind in table for kind in _KEYS):
         raise InputError(f"the gate asks for nothing; it has one or more of {', '.join(_KEYS)}", path=path)
     return table
+
+
+def _check_type(kind: str, key: str, value: object, path: Path) -> None:
+    """Refuse a value that a key cannot have."""
+    if key == "sure":
+        fits, wanted = isinstance(value, bool), "true or false"
+    elif key in {*_AUDIT, "at_least", "points"}:
+        fits, wanted = isinstance(value, int | float) and not isinstance(value, bool), "a number"
+    else:
+        fits, wanted = isinstance(value, str), "a text in quotation marks"
+    if not fits:
+        raise InputError(f"{key} of [[{kind}]] is {wanted}; found {value!r}", path=path)
 
 
 def checks(path: Path, ledger: str | Path | None = None) -> list[Check]:
@@ -114,7 +128,11 @@ def checks(path: Path, ledger: str | Path | None = None) -> list[Check]:
 def _audit(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
     from fullbench.audit.conduct import study_of
 
-    study = entry.get("study") or next((name for name in book.studies() if study_of(name)), None)
+    audits = [name for name in book.studies() if study_of(name)]
+    if not entry.get("study") and len(audits) > 1:
+        names = ", ".join(audits)
+        raise InputError(f"{book.place} holds several audits ({names}); say which by study = in [[audit]]", path=path)
+    study = entry.get("study") or next(iter(audits), None)
     if study is None or study not in book.studies():
         raise InputError(f"{book.place} holds no audit {study or ''}; `fullbench audit` makes one", path=path)
     record = seated.record(book, study=study).ordered()
@@ -193,9 +211,12 @@ def _drift(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check
     watched = canaries.watched(book)
     for judge in _named([*watched], entry["judge"], path):
         alarm = watched[judge]
-        share = alarm.share
-        why = "" if not alarm.rung else Note("gate.drift", "the alarm rang at canary call {n:,}", n=alarm.rung)
-        yield Check(f"{judge}: drift", not alarm.rung, share, "no alarm", why)
+        why: str = ""
+        if alarm.rung:
+            why = Note("gate.drift", "the alarm rang at canary call {n:,}", n=alarm.rung)
+        elif not alarm.calls:
+            why = Note("gate.baseline-only", "no canary was heard since the baseline; the command canary hears some")
+        yield Check(f"{judge}: drift", not why, alarm.share, "no alarm", why)
 
 
 _KINDS: Mapping[str, Callable[[Ledger, Mapping[str, Any], Path], Iterable[Check]]] = {
@@ -217,11 +238,11 @@ def _compared(name: str, measured: Estimate | float | None, threshold: float, *,
     asked = f"{'≥' if more else '≤'} {threshold:g}"
     if measured is None:
         return Check(name, False, None, asked, Note("gate.not-measured", "it was not measured"))
-    value = measured
     if isinstance(measured, Estimate):
         value = (measured.low if more else measured.high) if sure else measured.value
-    passed = value >= threshold if more else value <= threshold  # type: ignore[operator]
-    return Check(name, passed, measured, asked)
+    else:
+        value = measured
+    return Check(name, value >= threshold if more else value <= threshold, measured, asked)
 
 
 def gate_table(found: Sequence[Check]) -> Table:

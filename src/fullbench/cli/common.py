@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -354,10 +355,9 @@ def show(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> 
             say(f"Written: {path}")
         return
     if as_json:
-        import json
-
-        read = [json.loads(render(table, "json")) for table in tables]
-        _print([json.dumps(read, ensure_ascii=False, indent=2)])
+        rendered = (textwrap.indent(render(table, "json").rstrip("\n"), "  ") for table in tables)
+        listed = ",\n".join(rendered)
+        _print([f"[\n{listed}\n]" if listed else "[]"])
         return
     width = shutil.get_terminal_size((110, 40)).columns
     _print(render(table, "text", width=width, color=sys.stdout.isatty()) for table in tables)

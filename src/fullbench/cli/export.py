@@ -11,6 +11,7 @@ from fullbench.cli.common import DEFAULT_LEDGER, LedgerOption, say, show
 
 
 def export(
+    context: typer.Context,
     name: Annotated[
         str, typer.Argument(help="The benchmark, or an exporter, as `fullbench list` shows them; or `site`.")
     ],
@@ -60,6 +61,8 @@ def export(
 
         fullbench export mllm-as-a-judge --data mllm-as-a-judge --subset hard --judge GPT-4V --out hard
 
+        fullbench export mllm-as-a-judge --ledger study.ledger --subset hq --judge GPT-4V --out right
+
     With `dpo` in place of a benchmark's name, the pairs that a judge in the ledger tells apart are written for TRL's
     DPO trainer, answers in words or in pictures:
 
@@ -102,14 +105,26 @@ def export(
 
     if (subset is None) != (judge is None):
         raise InputError("a subset is of a judge: give --subset and --judge together")
-    brought = recorded(name, data)
-    record = brought.record
+    asked = context.get_parameter_source("ledger")
+    from_ledger = asked is not None and asked.name == "COMMANDLINE"
+    if from_ledger and data is not None:
+        raise InputError("--data is a release and --ledger your own verdicts; give one of them")
+    if from_ledger:
+        from fullbench.ledger.store import Ledger
+        from fullbench.studies.seated import judges_named
+
+        with Ledger(ledger, read_only=True) as book:
+            record, tables = book.record(study=book.one_study(study or None)), []
+            judge = judge and judges_named(book, [judge])[0]
+    else:
+        brought = recorded(name, data)
+        record, tables = brought.record, list(brought.tables)
     if subset is not None and judge is not None:
         if subset not in {"hq", "hard"}:
             raise InputError(f"unknown subset {subset!r}; known: hq, hard")
         record = subsets.subset(record, judge, "hq" if subset == "hq" else "hard", people=people)
     counts = write(record, out, benchmark=name, people=people)
-    show(brought.tables, as_json=False)
+    show(tables, as_json=False)
     say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
     if missing := len(lacking(record.items.values())):
         say(

@@ -94,7 +94,7 @@ def add(
         fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
     """
     from fullbench.ledger.store import Ledger
-    from fullbench.studies import boards
+    from fullbench.studies import board_tables
     from fullbench.studies.kinds.leaderboard import Growing
     from fullbench.studies.study import Study
 
@@ -123,7 +123,7 @@ def add(
         done = growing.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
         tables = [*done.run_tables, *done.plain]
         if out is not None and out.suffix in {".html", ".htm"}:
-            boards.page(done.record, tables, out, book.digest())
+            board_tables.page(done.record, tables, out, book.digest())
             say(f"The page: {out}")
         else:
             show(tables, as_json=as_json, out=out)
@@ -198,12 +198,12 @@ def grow(
         fullbench leaderboard grow --responses answers.jsonl --judge openai:gpt-4o --zone 30 --budget 10
     """
     from fullbench.ledger.store import Ledger
-    from fullbench.studies import boards, growing
+    from fullbench.studies import board_tables, boards, growing
     from fullbench.studies.progress import watching
     from fullbench.studies.sight import counted
     from fullbench.studies.terms import RunTerms
 
-    chosen = boards.settings(rule, "half", seed)
+    chosen = board_tables.settings(rule, "half", seed)
     asked = boards.Asked(
         benchmark, data, tuple(responses), "", None, judge, manner, None, without_pictures, tuple(pictures_from or ())
     )
@@ -217,8 +217,8 @@ def grow(
         board = ready.board(book, chosen, where)
         with watching("verdicts", [ready.judge.name], None, quiet=quiet) as watch:
             grown = growing.grow(board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch)
-        board_tables = boards.tables(board.record(), ready.judge.name, board.settings)
-        shown = counted([grown.table(), *board_tables], ready.pool.items)
+        own = board_tables.tables(board.record(), ready.judge.name, board.settings)
+        shown = counted([grown.table(), *own], ready.pool.items)
         show(shown, as_json=as_json, out=out)
         return closing(grown.tallies, what="verdicts")
 
@@ -260,6 +260,7 @@ def show_board(
 
         fullbench leaderboard show --judge length --history --out board.html
     """
+    from fullbench.audit.equate import with_seams
     from fullbench.errors import InputError
     from fullbench.figures import corrected as corrections
     from fullbench.figures import joint
@@ -267,14 +268,14 @@ def show_board(
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.text import length_of
     from fullbench.nouns.verdict import PEOPLE
-    from fullbench.studies import boards, seated, submissions
+    from fullbench.studies import board_tables, seated, submissions
 
     with Ledger(ledger, read_only=True, study=study) as book:
         judge = seated.judges_named(book, [judge])[0] if judge else None
         if means:
             if together or history or corrected:
                 raise InputError("--means shows means alone: leave out --joint, --history and --corrected")
-            chosen = boards.settings(rule, ties, seed, reference, visible=visible)
+            chosen = board_tables.settings(rule, ties, seed, reference, visible=visible)
             show(seated.means(book, [judge] if judge else None, chosen), as_json=as_json, out=out)
             return
         one = book.one_study()
@@ -291,18 +292,19 @@ def show_board(
             tables += joint.tables(everybody, lengths)
         if not together or judge is not None or len(judges) == 1:
             who = one_judge(judges or ruled, judge)
-            chosen = boards.settings(rule, ties, seed, reference, visible=visible)
+            chosen = board_tables.settings(rule, ties, seed, reference, visible=visible)
             columns = everybody if alone or corrected else seated.columns(book, [who, PEOPLE], study=one, pilots=pilot)
             tables += corrections.tables(columns, judges=[who]) if corrected else []
-            own = boards.tables(around, who, chosen, tag, columns=columns.of(judge=who))
+            own = board_tables.tables(around, who, chosen, tag, columns=columns.of(judge=who))
             tables += corrections.opinions(columns, own)
             if history:
                 tables.append(submissions.history(seated.record(book, [who], pilots=pilot), who, chosen))
                 tables.append(submissions.coverage(book, list(around.items.values())))
+            tables = with_seams(tables, book, one, judges=[who])
             tables = seated.noted(book, tables, columns, study=one, pilots=pilot)
         if out is not None and out.suffix in {".html", ".htm"}:
             record = seated.record(book, [judge] if judge else None, pilots=pilot)
-            boards.page(record, tables, out, book.digest())
+            board_tables.page(record, tables, out, book.digest())
             say(f"The page: {out}")
         else:
             show(tables, as_json=as_json, out=out)

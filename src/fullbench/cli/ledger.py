@@ -69,8 +69,13 @@ def show(
 
     Example: fullbench ledger show study.ledger
     """
+    from dataclasses import asdict
+
+    from fullbench.ledger.succession import successions
+
     with _open(place or ledger) as opened:
         inside = opened.describe()
+        inside["successions"] = [asdict(each) for each in successions(opened)]
     if as_json:
         typer.echo(json.dumps(inside, ensure_ascii=False, indent=2))
         return
@@ -85,6 +90,8 @@ def show(
         typer.echo(f"study {study['name']}: {members}{aside}")
     for alias in inside["aliases"]:
         typer.echo(f"the {alias['role']} {alias['former']} is called {alias['name']}")
+    for each in inside["successions"]:
+        typer.echo(f"study {each['study']}: the judge {each['new']} succeeds {each['old']}")
     if inside["counts"]["pictures"]:
         typer.echo(f"pictures in {inside['pictures']}")
     if inside["accounts"]:
@@ -251,6 +258,9 @@ def copy(
         list[str] | None,
         typer.Option(help="Leave out study:NAME, picture:DIGEST or rater:NAME with all made of it; repeatable."),
     ] = None,
+    pseudonyms: Annotated[
+        bool, typer.Option("--pseudonyms", help="Random ids in place of people's names, for a copy to give away.")
+    ] = False,
     pictures: PicturesOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -258,17 +268,19 @@ def copy(
 
     What is there already is passed over, so the same command goes on after an interruption. Into a new place, or an
     earlier copy, every row goes with its seal, and heads that were noted or signed hold there too. A ledger never
-    forgets: what must go is left out of a copy (--without), and the first ledger is deleted.
+    forgets: what must go is left out of a copy (--without, --pseudonyms), and the first ledger is deleted.
     Example: fullbench ledger copy study.ledger postgresql://me@server/study --pictures s3://bucket/study
     """
     from fullbench.ledger.accounts import COUNTED
     from fullbench.ledger.carrying import carry
     from fullbench.ledger.copying import Copying
+    from fullbench.ledger.pseudonyms import Pseudonyms
     from fullbench.ledger.store import Ledger
 
-    carried = None if without else carry(source, target, pictures=pictures)
+    carried = None if without or pseudonyms else carry(source, target, pictures=pictures)
     with Ledger(source, read_only=True) as original, Ledger(target, pictures=pictures) as duplicate:
-        copying = Copying(original, duplicate, without or (), carried)
+        ids = Pseudonyms(duplicate.salt) if pseudonyms else None
+        copying = Copying(original, duplicate, without or (), carried, ids)
         with bar("copying", quiet=quiet) as step:
             for table in copying.run():
                 step(table.table, table.done, table.total)
@@ -285,9 +297,16 @@ def copy(
     if without:
         left = ", ".join(f"{table.left_out:,} {table.table}" for table in copying.tables if table.table in COUNTED)
         typer.echo(f"left out are {left}")
-    elif same:
+    if ids is not None:
+        typer.echo(f"{len(ids.raters):,} people's names have ids in their place")
+        if ids.contestants:
+            typer.echo(
+                f"{len(ids.contestants):,} contestants are still called human:NAME, for their answers' keys are made "
+                "of it; where that must go, rename them in the file of responses and judge anew"
+            )
+    if same:
         typer.echo("both have the same digest")
-    else:
+    elif not without and ids is None:
         typer.echo(f"{names[1]} holds more than {names[0]}: the digests differ")
 
 

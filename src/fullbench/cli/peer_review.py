@@ -86,6 +86,7 @@ def peer_review(
     report: Annotated[
         Path | None, typer.Option("--report", "--out", help="Write a page with tables, charts and cases here.")
     ] = None,
+    charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every table, not the main ones alone.")] = False,
     budget: BudgetOption = None,
     engine: EngineOption = None,
@@ -134,6 +135,11 @@ def peer_review(
         show([table for table in tables if table.name not in more], as_json=as_json)
         if more and report is None:
             say(f"{len(more)} more tables ({', '.join(more)}): --all prints them, --report PAGE shows them all.")
+        if charts is not None:
+            from fullbench.reports.charts import write_charts
+
+            for path in write_charts(tables, charts):
+                say(f"The chart: {path}")
         if report is not None:
             from fullbench.reports.overview import page
 

@@ -293,6 +293,11 @@ def keep(
     )
     if counts.older:
         say(f"{counts.older:,} votes are older than what the same person said in the ledger since; they were left out.")
+    if counts.renamed:
+        say(
+            f"{counts.renamed:,} contestants of the ledger were called human:NAME by somebody's account; from now on "
+            "they are read under a random id (ledger alias)."
+        )
 
 
 @people_app.command("next")

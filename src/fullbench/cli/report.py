@@ -20,7 +20,6 @@ from fullbench.cli.common import (
     say,
     show,
 )
-from fullbench.nouns.table import Table
 
 
 def report(
@@ -49,7 +48,11 @@ def report(
     corrected: CorrectedOption = False,
     equate: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="OLD NEW", help="Put a judge's successor on its scale, with the seam on their boards."),
+        typer.Option(
+            metavar="OLD NEW",
+            help="Put a judge's successor on its scale, with the seam on their boards; those that `fullbench equate` "
+            "entered are shown anyway.",
+        ),
     ] = None,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
     unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
@@ -68,6 +71,7 @@ def report(
 
         fullbench report --equate "openai/gpt-4o" "openai/gpt-5" --out board.html
     """
+    from fullbench.audit.equate import with_seams
     from fullbench.columns.builder import columns_of
     from fullbench.errors import InputError
     from fullbench.figures.doubt import settled
@@ -104,15 +108,15 @@ def report(
                 columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected
             )
         )  # fmt: skip
-        if equate is not None:
-            from fullbench.audit.equate import with_seam
-
-            old, new = seated.judges_named(book, equate)
-            shown = with_seam(shown, seated.record(book, [old, new], study=study), old, new)
+        named = [] if equate is None else [_pair(seated.judges_named(book, equate))]
+        shown = with_seams(shown, book, study, judges=judges, more=named)
         who = seated.settled_by(book, judges or None, study=study, pilots=pilot)
         shown = seated.noted(book, [*shown, *who], columns, study=study, pilots=pilot)
         if charts is not None:
-            _draw(shown, charts)
+            from fullbench.reports.charts import write_charts
+
+            for path in write_charts(shown, charts):
+                say(f"The chart: {path}")
         if paged is not None:
             page(book.title, record, shown, paged, source={"ledger": book.digest()}, unveiled=unveiled)
             say(f"The page: {paged}")
@@ -120,15 +124,6 @@ def report(
             show(shown, as_json=as_json, out=out)
 
 
-def _draw(tables: Sequence[Table], folder: Path) -> None:
-    """The charts of the tables that have one, under the tables' names."""
-    import re
-
-    from fullbench.reports.charts import chart, write_chart
-
-    for table in tables:
-        drawn = chart(table)
-        if drawn is not None:
-            name = re.sub(r"[^\w.-]+", "-", table.name)
-            for suffix in ("svg", "png"):
-                say(f"The chart: {write_chart(drawn, folder / f'{name}.{suffix}')}")
+def _pair(names: Sequence[str]) -> tuple[str, str]:
+    old, new = names
+    return old, new

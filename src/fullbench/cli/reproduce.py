@@ -85,14 +85,17 @@ def _restated(name: str, cells: Sequence[Reproduced]) -> Table:
 
 def _table(name: str, figure: str, cells: Sequence[Reproduced]) -> Table:
     rows: list[list[Cell]] = []
-    gaps = []
+    gaps: list[float] = []
+    agree = 0
+    usual = _decimals([cell.paper for cell in cells if cell.decimals is None])
     for cell in cells:
         gap = None if cell.paper is None else cell.shown - cell.paper
-        gaps += [] if gap is None else [abs(gap)]
+        if gap is not None:
+            gaps.append(abs(gap))
+            agree += abs(gap) <= _rounding(usual if cell.decimals is None else cell.decimals)
         rows.append([cell.id, cell.estimate or cell.shown, cell.paper, gap, (cell.estimate or cell).n])
     notes = []
     if gaps:
-        agree = sum(gap <= _rounding([cell.paper for cell in cells]) for gap in gaps)
         notes.append(
             Note(
                 "cli.reproduce.of-printed-figures-agree-with",
@@ -118,11 +121,16 @@ def _table(name: str, figure: str, cells: Sequence[Reproduced]) -> Table:
     )
 
 
-def _rounding(printed: Sequence[float | None]) -> float:
-    """How far a figure may lie from a printed one that is rounded to as many decimals as the longest of them has.
+def _decimals(printed: Sequence[float | None]) -> int:
+    """How many decimals the longest of some printed figures has: the others may have lost a zero at their end.
 
-    >>> round(_rounding([57.2, 60.0, None]), 6), round(_rounding([49.2, 31.17]), 6)
-    (0.05, 0.005)
+    >>> _decimals([57.2, 60.0, None]), _decimals([49.2, 31.17]), _decimals([None])
+    (1, 2, 0)
     """
-    decimals = max(len(f"{figure:.10f}".rstrip("0").partition(".")[2]) for figure in printed if figure is not None)
-    return 0.5 * 10.0**-decimals + 1e-8
+    figures = [figure for figure in printed if figure is not None]
+    return max((len(f"{figure:.10f}".rstrip("0").partition(".")[2]) for figure in figures), default=0)
+
+
+def _rounding(decimals: int) -> float:
+    """How far a figure may lie from one that was printed with so many decimals; a hair more, since both are binary."""
+    return 0.5 * 10.0**-decimals * (1 + 1e-6) + (1e-8 if decimals < 7 else 0.0)

@@ -144,23 +144,50 @@ def _ring(alarm: Alarm) -> None:
 
 
 def equate(
-    old: Annotated[str, typer.Argument(help="The judge whose scale is kept, by its full name.")],
-    new: Annotated[str, typer.Argument(help="Its successor, by its full name.")],
+    old: Annotated[str, typer.Argument(help="The judge whose scale is kept, by its name or its beginning.")],
+    new: Annotated[str, typer.Argument(help="Its successor, by its name or its beginning.")],
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     out: Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show it; the ledger stays as it is.")] = False,
+    back: Annotated[
+        bool, typer.Option("--take-back", help="The one does not succeed the other after all: boards lose the seam.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Put a judge's successor on its scale, from matches that both ruled on. Nothing is asked.
 
+    The ledger keeps that the one succeeds the other, so that reports, leaderboards and the site show the seam from now
+    on. Judges are named in full or by their beginning.
+
     Examples:
 
         fullbench equate "openai/gpt-4o+analyze#1a2b3c4d" "openai/gpt-5+analyze#5e6f7a8b" --ledger board.ledger
+
+        fullbench equate openai/gpt-4o openai/gpt-5 --dry-run
     """
     from fullbench.audit import equate as equating
+    from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
+    from fullbench.ledger.succession import Succession, succeed, take_back
     from fullbench.studies import seated
 
+    if dry_run and back:
+        raise InputError("--dry-run only shows, and --take-back only enters: leave one out")
     with Ledger(ledger, read_only=True, study=study) as book:
-        record = seated.record(book, [old, new])
-    show([equating.equated_table(one) for one in equating.equate(record, old, new)], as_json=as_json, out=out)
+        old, new = seated.judges_named(book, [old, new])
+        where = book.one_study() or book.study
+        tables = []
+        if not back:
+            equated = equating.equate(seated.record(book, [old, new], study=where), old, new)
+            tables = [equating.equated_table(found, where) for found in equated]
+    if not dry_run:
+        with Ledger(ledger, study=where) as book:
+            succession = Succession(where, old, new)
+            if back:
+                take_back(book, succession)
+                say(f"{new} succeeds {old} no longer: boards of the study {where!r} have no seam between them.")
+                return
+            if succeed(book, succession):
+                say(f"{ledger}: {new} succeeds {old} in the study {where!r}; every board of either shows the seam.")
+    show(tables, as_json=as_json, out=out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from fullbench.errors import Undefined
-from fullbench.figures.judging import FIGURES, Groups, Met, class_of, distance_of_orders, winner
+from fullbench.figures.judging import FIGURES, Groups, Met, class_of, distance_of_orders, scale_of, winner
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Pairing
 from fullbench.stats import rankings, weighted
@@ -53,8 +53,9 @@ def averages(
             items = [pairing.verdict.item for _, pairing in counted]
             try:
                 means.setdefault(kind, {})[name] = mean_of_groups(
-                    statistic, [group for group, _ in counted], *columns, cluster=items, seed=seed
-                )
+                    statistic, [group for group, _ in counted], *columns, cluster=items, seed=seed,
+                    within=scale_of(name),
+                )  # fmt: skip
             except Undefined:
                 continue
     return means

@@ -18,6 +18,7 @@ from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.stats import agreement as agree
 from fullbench.stats import rankings, weighted
 from fullbench.stats.bootstrap import bootstrap
+from fullbench.stats.clusters import Scale
 from fullbench.stats.joining import VoteRule
 
 ALL = "all"
@@ -84,15 +85,20 @@ def _choices(figure: Callable[..., Estimate], *, ties: bool = True, **options: A
     return of
 
 
-def _orders(figure: Callable[..., Estimate], single: Callable[[str, str], float]) -> Figure:
-    """A figure of two orders. Where responses share a mean rank the tie is broken in every way, and the mean taken."""
+def _orders(
+    figure: Callable[..., Estimate], single: Callable[[str, str], float], within: Scale = agree.SHARE
+) -> Figure:
+    """A figure of two orders, on its scale.
+
+    Where responses share a mean rank the tie is broken in every way, and the mean taken.
+    """
 
     def of(pairings: Sequence[Pairing], seed: int) -> Estimate:
         if not any(len(set(marks)) < len(marks) for p in pairings for marks in (p.marks, p.other)):
             ours, theirs = [order(p.marks) for p in pairings], [order(p.other) for p in pairings]
             return figure(ours, theirs, cluster=_items(pairings), seed=seed)
         values = [distance_of_orders(p.marks, p.other, single) for p in pairings]
-        return bootstrap(weighted.mean, values, cluster=_items(pairings), seed=seed)
+        return bootstrap(weighted.mean, values, cluster=_items(pairings), seed=seed, within=within)
 
     return of
 
@@ -134,11 +140,22 @@ FIGURES: Mapping[str, Mapping[str, Figure]] = {
     },
     "rankings": {
         "edit distance": _orders(rankings.mean_edit_distance, rankings.edit_distance),
-        "Kendall": _orders(rankings.mean_rank_correlation, rankings.rank_correlation),
+        "Kendall": _orders(rankings.mean_rank_correlation, rankings.rank_correlation, agree.SIGNED),
         "same order": _orders(rankings.exact_match, lambda ours, theirs: float(ours == theirs)),
         "same first": _orders(rankings.top_match, lambda ours, theirs: float(ours[0] == theirs[0])),
     },
 }
+
+
+def scale_of(figure: str) -> Scale | None:
+    """The scale on which a figure of agreement lies; none for errors, which have no upper end.
+
+    >>> scale_of("Kendall"), scale_of("same first"), scale_of("error")
+    ((-1.0, 1.0), (0.0, 1.0), None)
+    """
+    if figure == "error":
+        return None
+    return agree.SIGNED if figure.startswith(("Pearson", "Spearman", "Kendall", "kappa")) else agree.SHARE
 
 
 @dataclass(frozen=True)

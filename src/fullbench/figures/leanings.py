@@ -33,10 +33,15 @@ Place = tuple[str, str, frozenset[tuple[str, int]]]
 
 @dataclass(frozen=True)
 class _Rows:
-    """What a judge said of responses or pairs, and people's votes on the same, in the order that it was shown."""
+    """What a judge said of responses or pairs, and people's votes on the same, in the order that it was shown.
+
+    `marks` are the means of several trials; `rulings` are the marks as they were given, each with its row in `ruled`.
+    """
 
     verdicts: Sequence[Verdict]
     marks: Floats
+    rulings: Floats
+    ruled: Ints
     item: Ints
     response: Ints
     vote: Floats
@@ -68,7 +73,9 @@ def _votes_by_place(meetings: Met, size: int) -> dict[Place, list[Verdict]]:
     return votes
 
 
-def _gathered(verdicts: Sequence[Verdict], marks: Sequence[float], votes: Mapping[Place, list[Verdict]]) -> _Rows:
+def _gathered(
+    verdicts: Sequence[Verdict], rulings: Sequence[Sequence[float]], votes: Mapping[Place, list[Verdict]]
+) -> _Rows:
     """Rows of verdicts that people voted on too; of two responses the lead of the first shown is compared."""
     response, vote, rater = [], [], []
     for number, verdict in enumerate(verdicts):
@@ -77,7 +84,10 @@ def _gathered(verdicts: Sequence[Verdict], marks: Sequence[float], votes: Mappin
             vote.append(_seen(other, verdict))
             rater.append(f"{other.rater}/{other.trial}")
     return _Rows(
-        verdicts, np.array(marks, dtype=np.float64), _codes([verdict.item for verdict in verdicts]),
+        verdicts, np.array([np.mean(each) for each in rulings], dtype=np.float64),
+        np.array([mark for each in rulings for mark in each], dtype=np.float64),
+        np.repeat(np.arange(len(rulings)), [len(each) for each in rulings]),
+        _codes([verdict.item for verdict in verdicts]),
         np.array(response, dtype=np.int64), np.array(vote, dtype=np.float64), _codes(rater),
     )  # fmt: skip
 
@@ -97,8 +107,8 @@ def scores(meetings: Met, judge: str) -> Iterator[tuple[str, _Rows]]:
         if verdict.judge == judge and verdict.marks is not None and _place(verdict) in votes:
             ruled.setdefault(verdict.ballot, {}).setdefault(_place(verdict), []).append(verdict)
     for ballot, places in sorted(ruled.items()):
-        marks = [float(np.mean([(verdict.marks or (0.0,))[0] for verdict in heard])) for heard in places.values()]
-        yield ballot, _gathered([heard[0] for heard in places.values()], marks, votes)
+        rulings = [[(verdict.marks or (0.0,))[0] for verdict in heard] for heard in places.values()]
+        yield ballot, _gathered([heard[0] for heard in places.values()], rulings, votes)
 
 
 def pairs(meetings: Met, judge: str) -> _Rows | None:
@@ -108,8 +118,8 @@ def pairs(meetings: Met, judge: str) -> _Rows | None:
         verdict for verdict in meetings.record
         if verdict.judge == judge and verdict.marks is not None and len(verdict.shown) == 2 and _place(verdict) in votes
     ]  # fmt: skip
-    marks = [float(np.sign(verdict.marks[0] - verdict.marks[1])) for verdict in ruled if verdict.marks is not None]
-    return _gathered(ruled, marks, votes) if ruled else None
+    rulings = [[float(np.sign(verdict.marks[0] - verdict.marks[1]))] for verdict in ruled if verdict.marks is not None]
+    return _gathered(ruled, rulings, votes) if ruled else None
 
 
 def _finding(judge: str, named: tuple[str, str], effect: Effect, opening: str, leans: tuple[str, str]) -> Finding:
@@ -204,7 +214,7 @@ def _leniency(judge: str, rows: _Rows, found: Mapping[str, Effect], on: str) -> 
         judge, ("high score", _figure("mean shift", on)), shift, opening, (LEANS["lenient"], LEANS["strict"])
     )
     top = np.unique(rows.vote)[-2:]
-    gap, ours, theirs = _shares(rows, np.isin(rows.marks, top), np.isin(rows.vote, top))
+    gap, ours, theirs = _shares(rows, np.isin(rows.rulings, top), np.isin(rows.vote, top))
     named = [f"{mark:g}" for mark in top]
     names = named[0] if len(named) == 1 else Note("probes.two", "{a} and {b}", a=named[0], b=named[1])
     opening = Note(
@@ -238,18 +248,23 @@ def _scale_says(scale: Effect) -> str:
 def _shares(
     rows: _Rows, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """The difference of two shares on the same items, each response's votes together one, and both shares."""
-    count = np.bincount(rows.response, minlength=len(rows.marks))
-    voted = np.bincount(rows.response, theirs.astype(np.float64), len(rows.marks)) / np.maximum(count, 1)
-    here = ours.astype(np.float64)
+    """The difference of two shares on the same items, each response's votes and rulings together one, and both."""
+    here = _share_of_each(ours, rows.ruled, len(rows.marks))
+    voted = _share_of_each(theirs, rows.response, len(rows.marks))
     return (clustered.difference(here - voted, rows.item, (-1.0, 1.0)), clustered.share(here, rows.item),
             clustered.share(voted, rows.item))  # fmt: skip
 
 
+def _share_of_each(chosen: npt.NDArray[np.bool_], owner: Ints, size: int) -> Floats:
+    """For each response, the share of its votes or rulings that are among those chosen."""
+    shares = np.bincount(owner, chosen.astype(np.float64), size) / np.maximum(np.bincount(owner, minlength=size), 1)
+    return shares.astype(np.float64)
+
+
 def _entropies(judge: str, rows: _Rows, on: str) -> Iterator[Finding]:
-    """How evenly marks are spread, for the judge and for single votes."""
+    """How evenly marks are spread, for the judge's single rulings and for single votes."""
     try:
-        ours = bootstrap(entropy, rows.marks, cluster=rows.item)
+        ours = bootstrap(entropy, rows.rulings, cluster=rows.item[rows.ruled])
         theirs = bootstrap(entropy, rows.vote, cluster=rows.vote_item())
     except Undefined:
         return

@@ -227,7 +227,7 @@ def _together(columns: Columns) -> Iterator[tuple[Rows, Codes]]:
     several = np.unique(sizes[sizes > 1]).tolist()
     sitting = _sittings(columns) if several else sizes
     for size in several:
-        index = np.flatnonzero((sizes == size) & (columns.fault < 0))
+        index = np.flatnonzero((sizes == size) & (columns.fault < 0)).astype(columns.start.dtype)
         at = columns.start[index]
         for here, there in combinations(range(size), 2):
             yield _compared(columns, index, at + here, at + there, together=True), sitting[index]

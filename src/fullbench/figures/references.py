@@ -14,7 +14,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.nouns.verdict import ADJUDICATION, PEOPLE
 from fullbench.stats.shares import wilson
 
 SAID = ("correct", CAPTION_AT_FAULT, REFERENCE_AT_FAULT, "neither at fault", "undecided")
@@ -27,10 +27,15 @@ Votes = Mapping[str, Mapping[str, bool]]
 def checked(record: Record) -> Table:
     """The share of references that most people find right, and what was wrong with the others; overall and by images.
 
-    Of those who find a reference wrong, more than half decide whether the caption or the reference is at fault.
+    Of those who find a reference wrong, more than half decide whether the caption or the reference is at fault. Where a
+    lead ruled, that ruling decides.
     """
     votes: dict[str, dict[str, dict[str, bool]]] = defaultdict(lambda: {name: {} for name in CHECKS})
+    rulings: dict[str, dict[str, dict[str, bool]]] = defaultdict(lambda: {name: {} for name in CHECKS})
     recused = 0
+    for verdict in record.where(judge=ADJUDICATION):
+        if is_check(verdict) and verdict.marks is not None:
+            rulings[verdict.item][verdict.criterion][ADJUDICATION] = verdict.marks[0] > 1
     for verdict in record.where(judge=PEOPLE):
         if is_check(verdict) and verdict.marks is not None:
             votes[verdict.item][verdict.criterion][verdict.rater or str(verdict.trial)] = verdict.marks[0] > 1
@@ -38,7 +43,7 @@ def checked(record: Record) -> Table:
             recused += 1
     groups: dict[str, list[set[str]]] = defaultdict(list)
     for name, cast in votes.items():
-        found = _found(cast)
+        found = _found(rulings.get(name, cast))
         for group in ("overall", _images(record.items.get(name))):
             if group:
                 groups[group].append(found)
@@ -63,6 +68,14 @@ def checked(record: Record) -> Table:
     ]  # fmt: skip
     if recused:
         notes.append(Note("references.recused", "{n:,} times somebody could not judge a reference.", n=recused))
+    if ruled := len(rulings.keys() & votes.keys()):
+        notes.append(
+            Note(
+                "references.adjudicated",
+                "On {n:,} references a lead ruled; that ruling counts there in place of the votes, which all stay.",
+                n=ruled,
+            )
+        )
     title = Note("references.title", "What people's votes say of the references")
     hint = {"kind": "bars", "label": "images", "value": "share", "group": "people said"}
     return Table("references", title, headings("images", "people said", "share"), rows, notes, {}, hint)

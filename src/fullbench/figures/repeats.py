@@ -45,12 +45,12 @@ def _rulings(part: Columns) -> Array:
     rulings = np.zeros(len(part), dtype=np.int32)
     sizes, most = part.shown, 0
     for size in np.unique(sizes).tolist():
-        rows = np.flatnonzero((sizes == size) & (part.fault < 0))
+        # Small numbers all along: memory is at its highest here.
+        rows = np.flatnonzero((sizes == size) & (part.fault < 0)).astype(part.start.dtype)
         if len(rows):
-            start = part.start[rows]
             code = np.zeros(len(rows), dtype=np.int32)
             for place in range(size):
-                mark = grouped(part.mark[start + place])[0].astype(np.int32)
+                mark = grouped(part.mark[part.start[rows] + place])[0].astype(np.int32)
                 code = grouped(code, mark)[0].astype(np.int32)
             rulings[rows] = code + most
             most += int(code.max()) + 1

@@ -227,7 +227,7 @@ FEATURES: dict[str, Feature] = {
 def style(record: Record, settled: Matches) -> list[Table]:
     """What length and format are worth, and the ratings with both taken out."""
     rows, sides = _with_texts(record, settled)
-    leads = {name: _lead(record, sides, feature) for name, feature in FEATURES.items()}
+    leads = _leads(record, sides)
     used = {name: differences for name, differences in leads.items() if len(np.unique(differences)) > 1}
     effects: list[list[Cell]] = []
     ratings: list[list[Cell]] = []
@@ -293,10 +293,14 @@ def _with_texts(record: Record, settled: Matches) -> tuple[Rows, _Sides]:
     return rows.where(chosen), (places, first[chosen], second[chosen])
 
 
-def _lead(record: Record, sides: _Sides, feature: Feature) -> Floats:
+def _leads(record: Record, sides: _Sides) -> dict[str, Floats]:
     """By how much the first answer of each match has more of a feature than the second; nothing where none has any."""
     places, first, second = sides
-    worth = np.zeros(len(places))
-    for number in np.unique(np.concatenate([first, second])).tolist():
-        worth[number] = feature(record.responses[places[number]].text)
-    return np.zeros(0) if math.isclose(worth.sum(), 0) else lead(worth[first], worth[second])
+    shown = np.unique(np.concatenate([first, second]))
+    texts = [record.responses[places[number]].text for number in shown.tolist()]
+    leads: dict[str, Floats] = {}
+    for name, feature in FEATURES.items():
+        worth = np.zeros(len(places))
+        worth[shown] = [feature(text) for text in texts]
+        leads[name] = np.zeros(0) if math.isclose(worth.sum(), 0) else lead(worth[first], worth[second])
+    return leads

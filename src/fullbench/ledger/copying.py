@@ -11,6 +11,7 @@ from fullbench.errors import LedgerError
 from fullbench.ledger import schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.leaving import Leaving
+from fullbench.ledger.pseudonyms import Pseudonyms
 from fullbench.ledger.rows import Row
 from fullbench.ledger.settling import key_of, rows_there
 
@@ -54,6 +55,8 @@ class Copying:
     """Studies, pictures or raters that are left out with all that was made of them."""
     carried: Mapping[str, int] | None = None
     """Rows of each table that were brought over with their seals before (see `carry`): pictures are left to copy."""
+    pseudonyms: Pseudonyms | None = None
+    """What puts ids in the place of people's names."""
     tables: list[Copied] = field(default_factory=list)
     _leaving: Leaving | None = None
 
@@ -96,6 +99,11 @@ class Copying:
                 staying = self._leaving.staying(table, chunk)
                 copied.left_out += len(chunk) - len(staying)
                 chunk = staying
+            if self.pseudonyms is not None:
+                with self.source.reader() as beside:
+                    renamed = self.pseudonyms.rewritten(beside, table, chunk)
+                copied.left_out += len(chunk) - len(renamed)
+                chunk = renamed
             new = self._new(table, chunk, copied)
             if new:
                 self.target.keep_rows(table, new)

@@ -139,6 +139,8 @@ class Leaving:
             return self._verdict(values)
         if table in {"studies", "study_items", "study_cases"} and values["study"] in self.studies:
             return True
+        if table == "adoptions" and values["role"] == "succession":
+            return values["name"] in self.studies
         keys = {
             "pictures": ("digest", self.pictures), "items": ("key", self.items), "responses": ("key", self.responses),
             "cases": ("key", self.cases), "calls": ("id", self.calls), "study_items": ("item_key", self.items),

@@ -71,7 +71,8 @@ NEW = {
 of one commit in one row, a list of pairs (text, earlier replies), in which a verdict's `words` are `ID.PLACE`; `calls`
 holds the exchanges with models. `study_items` and `study_cases` say what is in what study.
 `case_samples` numbers the answers in cases of the first release, whose verdicts do not. `aliases` leads from a name to
-the one that took its place, `adoptions` keeps settings that a newer version added to a declared name.
+the one that took its place, `adoptions` keeps settings that a newer version added to a declared name, and which judge
+succeeded which (see `succession`).
 """
 
 TABLES = {

@@ -7,12 +7,14 @@ whatever device, it is drawn.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from inspect import signature
@@ -103,23 +105,35 @@ class PipelineModel:
         return self._answers(iter(prompts))
 
     def _answers(self, waiting: Iterator[Prompt]) -> Iterator[Reply]:
-        while group := list(islice(waiting, self.batch)):
-            yield from self._drawn(group)
+        """A batch is drawn while the one before it is written as files and kept, so that the card does not wait."""
+        with ThreadPoolExecutor(min(self.batch, os.cpu_count() or 1)) as encoding:
+            ahead: Future[list[_Drawn]] | None = None
+            while group := list(islice(waiting, self.batch)):
+                under_way = self._drawing.submit(self._drawn, group)
+                if ahead is not None:
+                    yield from _with_files(ahead.result(), encoding)
+                ahead = under_way
+            if ahead is not None:
+                yield from _with_files(ahead.result(), encoding)
 
-    def _drawn(self, group: Sequence[Prompt]) -> Iterator[Reply]:
-        edits = [bool(_shown(prompt)) for prompt in group]
-        for wanted in (False, True):
-            some = [prompt for prompt, edit in zip(group, edits, strict=True) if edit is wanted]
-            if some and wanted and not self._takes("image"):
-                why = "the pipeline draws from words alone and the item has pictures"
-                yield from (Reply(prompt, error=why, failure="permanent") for prompt in some)
-            elif some:
-                yield from self._batch(some)
+    @cached_property
+    def _drawing(self) -> ThreadPoolExecutor:
+        """The one thread that draws, kept: a card's libraries plan their work anew, for a second, in every thread."""
+        return ThreadPoolExecutor(1, thread_name_prefix="drawing")
+
+    def _drawn(self, group: Sequence[Prompt]) -> list[_Drawn]:
+        from_words = [prompt for prompt in group if not _shown(prompt)]
+        edits = [prompt for prompt in group if _shown(prompt)]
+        drawn = self._batch(from_words) if from_words else []
+        if edits and not self._takes("image"):
+            why = "the pipeline draws from words alone and the item has pictures"
+            return drawn + [(Reply(prompt, error=why, failure="permanent"), None) for prompt in edits]
+        return drawn + (self._batch(edits) if edits else [])
 
     def _takes(self, argument: str) -> bool:
         return argument in signature(self.load().__call__).parameters
 
-    def _batch(self, group: Sequence[Prompt]) -> Iterator[Reply]:
+    def _batch(self, group: Sequence[Prompt]) -> list[_Drawn]:
         import torch
 
         started = time.perf_counter()
@@ -128,27 +142,26 @@ class PipelineModel:
         except torch.cuda.OutOfMemoryError as error:
             torch.cuda.empty_cache()
             if len(group) == 1:
-                yield Reply(group[0], error=f"the device has too little memory for one picture ({_first_line(error)})")
-                return
+                why = f"the device has too little memory for one picture ({_first_line(error)})"
+                return [(Reply(group[0], error=why), None)]
             half = len(group) // 2
             self.batch = min(self.batch, half)
             sys.stderr.write(f"{self.name}: too little memory for {len(group)} pictures at once; {half} now\n")
-            for start in range(0, len(group), half):  # by the half itself: it may shrink further meanwhile
-                yield from self._batch(group[start : start + half])
-            return
+            starts = range(0, len(group), half)  # by the half itself: it may shrink further meanwhile
+            return [drawn for start in starts for drawn in self._batch(group[start : start + half])]
         except (ValueError, TypeError) as error:
-            yield from (Reply(prompt, error=_first_line(error), failure="permanent") for prompt in group)
-            return
+            return [(Reply(prompt, error=_first_line(error), failure="permanent"), None) for prompt in group]
         spent = (time.perf_counter() - started) / len(group)
-        for prompt, image, dropped in zip(group, images, filtered, strict=True):
-            used = Usage(calls=1, seconds=spent)
-            tags = {"seed": str(self._seed(prompt)), **({"steps": str(self.steps)} if self.steps else {})}
-            if dropped:
-                yield Reply(prompt, usage=used, stop="filter", served=self.name, tags=tags)
-                continue
-            data = encoded(image)
-            pictures = (Picture.of(data, name="what was drawn"),)
-            yield Reply(prompt, usage=used, stop="stop", served=self.name, pictures=pictures, tags=tags)
+        return [
+            (
+                Reply(
+                    prompt, usage=Usage(calls=1, seconds=spent), stop="filter" if dropped else "stop", served=self.name,
+                    tags={"seed": str(self._seed(prompt)), **({"steps": str(self.steps)} if self.steps else {})},
+                ),
+                None if dropped else image,
+            )
+            for prompt, image, dropped in zip(group, images, filtered, strict=True)
+        ]  # fmt: skip
 
     def _seed(self, prompt: Prompt) -> int:
         return self.seed + (prompt.seed or 0)
@@ -221,6 +234,16 @@ def check_folder(folder: Path) -> None:
     ]
     if lacking:
         raise InputError(f"the pipeline lacks its part {', '.join(lacking)}; fetch the folder again", path=folder)
+
+
+_Drawn = tuple[Reply, Any]
+"""A reply, and the picture that belongs to it and is no file yet; None where there is none."""
+
+
+def _with_files(drawn: Sequence[_Drawn], encoding: ThreadPoolExecutor) -> Iterator[Reply]:
+    files = encoding.map(lambda row: None if row[1] is None else encoded(row[1]), drawn)
+    for (reply, _), data in zip(drawn, files, strict=True):
+        yield reply if data is None else replace(reply, pictures=(Picture.of(data, name="what was drawn"),))
 
 
 def _shown(prompt: Prompt) -> list[Picture]:

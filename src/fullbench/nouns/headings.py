@@ -50,7 +50,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("number", ""): (
         "mark", "length in words", "threshold", "margin", "correctness", "visual", "correlation",
         "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
-        "mean loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd", "median seconds",
+        "mean loss", "log10 of loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd",
+        "median seconds",
         "p, like with like", "apart from PRD", "ahead of PRD",
         "hasty %", "s a call", "from printed", "seconds a picture", "half interval (points)", "share of ties",
         "who looks", "who does not look", "should change", "p corrected", "by chance", "ceiling",

@@ -19,6 +19,8 @@ Role = Literal["system", "user", "assistant"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 
 
+AUTHOR = "author"
+"""The tag that names who wrote an item or a response: a random id, or a name from somebody's file."""
 SENSITIVE = "sensitive"
 """The tag of items and responses whose pictures nobody should see unasked."""
 REQUEST = "request"

@@ -19,7 +19,8 @@ class Reproduced:
     `value` is a number or a mapping of numbers. `figure` names the one of them that is shown in a table (`""` where the
     value is a number itself), `estimate` is that figure with its interval, and `paper` is what was published for it.
     `basis` is what the value was computed from: the released `data`, or figures `printed` elsewhere in the same paper,
-    which shows that these hold together and no more.
+    which shows that these hold together and no more. `decimals` says to how many places `paper` was printed, where its
+    own line of the paper shows that and the other figures of the table do not.
     """
 
     id: str
@@ -30,6 +31,7 @@ class Reproduced:
     paper: float | None = None
     source: str = ""
     basis: Basis = "data"
+    decimals: int | None = None
 
     @property
     def shown(self) -> Any:

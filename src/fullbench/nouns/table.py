@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from types import NoneType
+from typing import Any, Final, Literal, Protocol, get_args, runtime_checkable
 
 from fullbench.nouns.shown import Framed, Shown
 
@@ -29,6 +30,8 @@ class EstimateLike(Protocol):
 
 
 Cell = str | int | float | None | EstimateLike
+PLAIN: Final = (str, int, float, NoneType)
+"""The classes of cells that are no estimates. Asked first: what is like an estimate is told attribute by attribute."""
 
 
 class Column(str):
@@ -123,6 +126,6 @@ class Tables(list[Table], Shown):
 
 def sort_value(cell: Cell) -> float | None:
     """What a numeric cell is sorted by; None for text and for nothing."""
-    if isinstance(cell, EstimateLike):
-        return cell.value
-    return cell if isinstance(cell, int | float) else None
+    if isinstance(cell, int | float):
+        return cell
+    return None if isinstance(cell, PLAIN) else cell.value

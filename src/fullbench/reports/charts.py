@@ -3,7 +3,8 @@ a page.
 
 A hint is `{"kind": ..., ...}` and names columns of the table:
 
-    intervals   label, value [, group, reference]   dots with their intervals, best first: a leaderboard
+    intervals   label, value [, group, reference]   dots with their intervals, best first: a leaderboard; `columns` in
+                                                    place of `value` shows several figures of each row
     bars        label, value [, group]              bars from zero with their intervals
     scatter     x, y [, label, split]               two figures for each row, with intervals and the line x = y, or
                                                     with lines at the two values of `split` instead
@@ -22,7 +23,7 @@ Rows whose figure is missing are left out of the chart and stay in the table.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,17 @@ def write_chart(drawn: Chart, path: str | Path, *, fonts: str | Path | None = No
 
         return write_file(path, orjson.dumps(dict(drawn.spec), option=orjson.OPT_INDENT_2))
     raise InputError("the suffix says the form of a chart: .svg, .png, .json", path=path)
+
+
+def write_charts(tables: Iterable[Table], folder: str | Path) -> list[Path]:
+    """The charts of the tables that have one, each as SVG and PNG under its table's name."""
+    written: list[Path] = []
+    for table in tables:
+        drawn = chart(table)
+        if drawn is not None:
+            name = re.sub(r"[^\w.-]+", "-", table.name)
+            written += [write_chart(drawn, Path(folder) / f"{name}.{suffix}") for suffix in ("svg", "png")]
+    return written
 
 
 def _converter() -> Any:

@@ -73,6 +73,9 @@ def _colour(table: Table, hint: Mapping[str, Any]) -> Spec:
 
 
 def _intervals(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
+    if "columns" in hint:
+        melted = _melted(table, hint["label"], hint["columns"])
+        return _intervals(melted, {"label": hint["label"], "value": "value", "group": "figure"})
     rows, value = _labelled(table, hint), _label(table, hint["value"])
     place = table.place(hint["value"])
     less = place is not None and table.typed[place].better == "less"
@@ -196,8 +199,9 @@ def _densities(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 
 def _curves(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     rows = _points(table, hint)
+    counted = {"tickMinStep": 1, "format": "d"} if all(row["x"].is_integer() for row in rows) else {}
     encoding = {
-        "x": _named("x", _label(table, hint["x"]), axis={"grid": False}),
+        "x": _named("x", _label(table, hint["x"]), axis={"grid": False, **counted}),
         "y": _named("value", _label(table, hint["value"]), axis={"grid": True}, scale={"zero": False, "nice": True}),
         "color": _named("label", None, type="nominal"),
     }
@@ -260,15 +264,18 @@ def _matrix(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 
 def _lines(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     """A wide table melted to one row for each of its figures, and drawn as `curves`."""
+    return _curves(_melted(table, hint["x"], hint["columns"]), {"x": hint["x"], "label": "figure", "value": "value"})
+
+
+def _melted(table: Table, first: str, columns: Sequence[str]) -> Table:
+    """A row for each figure of a wide table: what it belongs to, the name of its column, and the figure."""
     rows = [
-        (x, _label(table, column), cell)
-        for place, x in enumerate(_column(table, hint["x"]))
-        for column in hint["columns"]
+        (owner, _label(table, column), cell)
+        for place, owner in enumerate(_column(table, first))
+        for column in columns
         if (cell := _column(table, column)[place]) is not None
     ]
-    x = Column(hint["x"], _label(table, hint["x"]))
-    melted = Table(table.name, table.title, (x, *headings("figure", "value")), rows)
-    return _curves(melted, {"x": hint["x"], "label": "figure", "value": "value"})
+    return Table(table.name, table.title, (Column(first, _label(table, first)), *headings("figure", "value")), rows)
 
 
 def _stacked(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:

@@ -15,7 +15,7 @@ from fullbench.errors import InputError
 from fullbench.hygiene import no_formula
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note, pack, unpack
-from fullbench.nouns.table import Cell, EstimateLike, Table
+from fullbench.nouns.table import PLAIN, Cell, Table
 from fullbench.reports.cells import is_fault, notes, numeric, with_n
 from fullbench.reports.files import write_file
 from fullbench.reports.typed import packed_hint, typed_columns, types, unpacked_hint, with_said
@@ -147,8 +147,7 @@ def _json(table: Table) -> bytes:
 def _pack(cell: Cell) -> Any:
     if isinstance(cell, float) and not math.isfinite(cell):
         raise ValueError(f"a table holds finite numbers or None; found {cell}")
-    # By its class first: whether something is like an estimate is asked attribute by attribute, for every cell.
-    if cell is None or isinstance(cell, str | int | float) or not isinstance(cell, EstimateLike):
+    if isinstance(cell, PLAIN):
         return cell
     packed: dict[str, Any] = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
     if isinstance(cell, Estimate):
@@ -191,7 +190,7 @@ def _estimate(packed: dict[str, Any]) -> Estimate:
 
 def _csv(table: Table) -> str:
     """Estimates spread over four columns; nothing is an empty field; names are no formulas."""
-    wide = [any(isinstance(row[place], EstimateLike) for row in table.rows) for place in range(len(table.columns))]
+    wide = [any(not isinstance(row[place], PLAIN) for row in table.rows) for place in range(len(table.columns))]
     head: list[str] = []
     for name, spread in zip(table.columns, wide, strict=True):
         head += [name, f"{name}_low", f"{name}_high", f"{name}_n"] if spread else [name]
@@ -202,7 +201,7 @@ def _csv(table: Table) -> str:
     for row in table.rows:
         fields: list[Cell] = []
         for cell, spread in zip(row, wide, strict=True):
-            if isinstance(cell, EstimateLike):
+            if not isinstance(cell, PLAIN):
                 ends = [None, None] if getattr(cell, "why", "") else [cell.low, cell.high]
                 fields += [cell.value, *ends, cell.n]
             else:

@@ -1,155 +1,153 @@
 """A sequential alarm: has a judge changed since its baseline?
 
-Canary cases are heard again and again; each call agrees with the ruling of the baseline or not. The alarm is Page's
-cumulative sum (Biometrika 41, 1954, doi:10.1093/biomet/41.1-2.100): a disagreement adds what it speaks for a share that
-is higher by `shift`, an agreement takes off what it speaks against it, never below zero. Steps are rounded to whole
-numbers, so that the chance of a false alarm within a horizon can be added up exactly; that chance is averaged over what
-the baseline leaves open of the true share (Jeffreys' posterior). Two sums watch side by side, for a large and for a
-small change. A third watches cases: a judge that was replaced rules otherwise on the same cases each time, while one
-that is merely unsteady seldom differs twice in a row on one case. So hearings of each case are taken two by two, and
-what is counted is that both differ. And a single case on which the judge never differed in the baseline rings alone
-once it differs `IN_A_ROW` times in a row.
+Canary cases are heard again and again; each call agrees with the ruling of the baseline or differs from it. An
+unchanged judge differs from itself on each case with a chance of that case's own, drawn from a beta distribution; its
+mean and spread stand on a grid. A changed judge is one of several stories: it turned on a share of the cases, on which
+it now differs as often as it agreed before, or it differs everywhere more often by some points; from the first call
+after the baseline on, or since a later round of hearings. The alarm rings once the calls are `RINGS` times as likely by
+the stories together as by the unchanged judge that fits all calls best, those of the baseline included. Of unchanged
+judges at most one of `RINGS` is rung for, however often one looks (universal inference: Wasserman, Ramdas and
+Balakrishnan, PNAS 117, 2020, doi:10.1073/pnas.1922664117).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
-from functools import lru_cache
-from math import log
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fullbench.errors import InputError
-from fullbench.stats.arrays import Floats
+from fullbench.stats.arrays import Bools, Floats, Ints
 
-SHIFTS = (0.10, 0.05)
-"""The changes that are watched for: points of agreement lost."""
-HORIZON = 2_000
-"""Over so many calls false alarms are rare."""
-FALSE_ALARMS = 0.01
-CAUTIOUS = 0.2 * FALSE_ALARMS
-"""What each sum is allowed: less than its half, since a baseline that was lucky makes false alarms more frequent."""
-TWICE_SHIFT = 0.05
-TWICE_CAUTIOUS = 0.1 * FALSE_ALARMS
-"""What the sum of pairs of hearings is allowed."""
-IN_A_ROW = 5
-"""At a noise of 5 % a case differs so often in a row by chance in one of 3,000 runs of 2,000 calls; the longest is
-chosen that still fits into the eight hearings that each of 60 cases has in 500 calls."""
-_DRAWS = 24
-_HIGHEST = 4_000
-
-
-@dataclass(frozen=True)
-class Limit:
-    """One sum: what a disagreement adds (an agreement takes 1 off), and where the alarm rings."""
-
-    step: int
-    ring: int
-
-
-@lru_cache(maxsize=512)
-def limit(differed: int, calls: int, shift: float, chance: float = CAUTIOUS, horizon: int = HORIZON) -> Limit:
-    """The sum that watches for a shift, after a baseline in which so many of so many calls differed.
-
-    >>> limit(9, 300, 0.10).step
-    13
-    """
-    from scipy.special import betaincinv
-
-    if not 0 <= differed <= calls or calls < 1:
-        raise InputError(f"a baseline has some calls, of which none or more differed; found {differed} of {calls}")
-    share = (differed + 0.5) / (calls + 1)
-    raised = min(0.95, share + shift)
-    step = max(1, round(log(raised / share) / -log((1 - raised) / (1 - share))))
-    levels = (np.arange(_DRAWS) + 0.5) / _DRAWS
-    shares = np.asarray(betaincinv(differed + 0.5, calls - differed + 0.5, levels))
-    low, high = step, 4 * step
-    while high < _HIGHEST and _false_alarms(shares, step, high, horizon) > chance:
-        low, high = high, 2 * high
-    while low < high:
-        middle = (low + high) // 2
-        if _false_alarms(shares, step, middle, horizon) <= chance:
-            high = middle
-        else:
-            low = middle + 1
-    return Limit(step, low)
-
-
-def _false_alarms(shares: Floats, step: int, ring: int, horizon: int = HORIZON) -> float:
-    """The chance that the sum reaches `ring` within the horizon, averaged over shares."""
-    states = np.zeros((len(shares), ring))
-    states[:, 0] = 1.0
-    differ, agree = shares[:, None], 1 - shares[:, None]
-    for _ in range(horizon):
-        moved = np.zeros_like(states)
-        moved[:, :-1] = agree * states[:, 1:]
-        moved[:, 0] += (agree * states[:, :1])[:, 0]
-        if step < ring:
-            moved[:, step:] += differ * states[:, :-step]
-        states = moved
-    return float(1 - states.sum(axis=1).mean())
-
-
-def rings(differs: Sequence[bool] | Floats, limits: Sequence[Limit]) -> int:
-    """At which call the alarm rings, counted from 1; 0 where it does not.
-
-    >>> rings([True] * 9, [Limit(13, 60)]), rings([False] * 99, [Limit(13, 60)])
-    (5, 0)
-    """
-    sums = [0] * len(limits)
-    for call, differed in enumerate(differs, start=1):
-        for place, watch in enumerate(limits):
-            sums[place] = max(0, sums[place] + (watch.step if differed else -1))
-            if sums[place] >= watch.ring:
-                return call
-    return 0
-
-
-def limits(differed: int, calls: int) -> tuple[Limit, ...]:
-    """The sums for all changes that are watched for."""
-    return tuple(limit(differed, calls, shift) for shift in SHIFTS)
+RINGS = 100.0
+"""So many times as likely: false alarms in one of so many runs at most."""
+HORIZON = 33
+"""Rounds of hearings over which that holds: 2,000 calls of 60 cases."""
+FIRST = 0.4
+"""The share of belief that a change was there from the first call on; changes since each later round share the rest."""
+TURNED = np.array([0.015, 0.03, 0.06, 0.12, 0.25])
+"""Shares of cases on which a changed judge rules otherwise for good."""
+RAISED = np.array([0.03, 0.06, 0.12, 0.25])
+"""Points by which a changed judge differs more often everywhere."""
+_MEANS = np.array([0.001, 0.003, 0.006, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2])
+_SPREADS = np.array([0.3, 1.0, 4.0, 15.0, 60.0, 400.0])
+_ALPHA: Floats = (_MEANS[:, None] * _SPREADS).ravel()
+_BETA: Floats = ((1 - _MEANS)[:, None] * _SPREADS).ravel()
+"""The unchanged judges that are thought of, as the two numbers of a beta distribution."""
+_SUREST = 0.97
 
 
 def alarm_call(baseline: Mapping[str, Sequence[bool]], later: Sequence[tuple[str, bool]]) -> int:
     """At which later call the alarm rings, counted from 1; 0 where it does not.
 
-    `baseline` says for each case which of its hearings differed from the first ruling, in their order; `later` has the
-    case of every call since, and whether it differed.
+    `baseline` says for each case which of its hearings differed from the first ruling; `later` has the case of every
+    call since, in order, and whether it differed.
 
-    >>> alarm_call({"a": [False] * 9, "b": [False] * 9}, [("a", True), ("b", False)] * 20)
-    9
+    >>> steady = {str(case): [False] * 9 for case in range(20)}
+    >>> alarm_call(steady, [(str(call % 20), call % 20 < 2) for call in range(100)])
+    22
     """
-    hearings = [differed for heard in baseline.values() for differed in heard]
-    if not hearings or not later:
+    if not later or not any(len(hearings) for hearings in baseline.values()):
         return 0
-    rung = [rings([differed for _, differed in later], limits(sum(hearings), len(hearings)))]
-    rung.append(_in_a_row({case for case, heard in baseline.items() if not any(heard)}, later))
-    twice_before = [both for heard in baseline.values() for both in _twice(heard)]
-    if twice_before:
-        heard_once: dict[str, bool] = {}
-        twice, calls = [], []
-        for call, (case, differed) in enumerate(later, start=1):
-            if case in heard_once:
-                twice.append(heard_once.pop(case) and differed)
-                calls.append(call)
-            else:
-                heard_once[case] = differed
-        watch = limit(sum(twice_before), len(twice_before), TWICE_SHIFT, TWICE_CAUTIOUS, HORIZON // 2)
-        rung.append(calls[place - 1] if (place := rings(twice, [watch])) else 0)
-    return min((call for call in rung if call), default=0)
+    places = {case: place for place, case in enumerate(baseline)}
+    before = [(float(sum(hearings)), float(len(hearings))) for hearings in baseline.values()]
+    return int(
+        alarm_calls(
+            np.array([[differed for differed, _ in before]]),
+            np.array([[heard for _, heard in before]]),
+            np.array([[places[case] for case, _ in later]]),
+            np.array([[differed for _, differed in later]]),
+        )[0]
+    )
 
 
-def _in_a_row(steady: Set[str], later: Sequence[tuple[str, bool]]) -> int:
-    """The call at which one of these cases has differed so often in a row; 0 where none does."""
-    rows: dict[str, int] = {}
-    for call, (case, differed) in enumerate(later, start=1):
-        rows[case] = rows.get(case, 0) + 1 if differed else 0
-        if rows[case] >= IN_A_ROW and case in steady:
-            return call
-    return 0
+def alarm_calls(differed: Floats, heard: Floats, case: Ints, differs: Bools) -> Ints:
+    """The same for many judges at once, one a row: how often each case differed in the baseline and was heard there,
+    and of every later call the case and whether it differed."""
+    watch = _Watch(differed, heard)
+    rung = np.zeros(len(differed), dtype=np.int64)
+    for call in range(case.shape[1]):
+        if call % differed.shape[1] == 0:
+            watch.begin()
+        evidence = watch.hear(case[:, call], differs[:, call])
+        rung[(rung == 0) & (evidence >= RINGS)] = call + 1
+        if rung.all():
+            break
+    return rung
 
 
-def _twice(heard: Sequence[bool]) -> list[bool]:
-    """Of hearings taken two by two, whether both differed."""
-    return [first and second for first, second in zip(heard[::2], heard[1::2], strict=False)]
+class _Watch:
+    """What is known of some judges, one a row. Arrays of stories have an axis for the round since which they go."""
+
+    def __init__(self, differed: Floats, heard: Floats) -> None:
+        from scipy.special import betaln
+
+        self.differed, self.heard = differed.copy(), heard.copy()
+        self.rows = np.arange(len(differed))
+        self.unchanged = np.stack(
+            [
+                (betaln(alpha + differed, beta + heard - differed) - betaln(alpha, beta)).sum(axis=1)
+                for alpha, beta in zip(_ALPHA, _BETA, strict=True)
+            ],
+            axis=1,
+        )
+        count, cases = differed.shape
+        self.weights: list[float] = []
+        self.best_before = np.zeros((0, count))
+        self.fitted = np.zeros((2, 0, count))
+        self.known = np.zeros((2, 0, count, cases))
+        self.since = np.zeros((2, 0, count, cases))
+        self.same = np.zeros((0, count, cases))
+        self.other = np.zeros((0, count, cases))
+        self.turned = np.zeros((0, count, len(TURNED)))
+        self.raised = np.zeros((0, count, len(RAISED)))
+
+    def begin(self) -> None:
+        """Let stories begin with the next call: all that was heard so far is their baseline."""
+        self.weights.append((1 - FIRST) / HORIZON if self.weights else FIRST)
+        best = self.unchanged.argmax(axis=1)
+        self.best_before = np.concatenate([self.best_before, self.unchanged.max(axis=1)[None]])
+        self.fitted = np.concatenate([self.fitted, np.stack([_ALPHA[best], _BETA[best]])[:, None]], axis=1)
+        now = np.stack([self.differed, self.heard])[:, None]
+        self.known = np.concatenate([self.known, now], axis=1)
+        self.since = np.concatenate([self.since, np.zeros_like(now)], axis=1)
+        for name in ("same", "other", "turned", "raised"):
+            stories = getattr(self, name)
+            setattr(self, name, np.concatenate([stories, np.zeros((1, *stories.shape[1:]))]))
+
+    def hear(self, case: Ints, differs: Bools) -> Floats:
+        """How many times as likely all calls are by the stories, once this one is heard too."""
+        rows, place = self.rows, (slice(None), self.rows, case)
+        self.unchanged += _log_chance(
+            (_ALPHA + self.differed[rows, case, None]) / (_ALPHA + _BETA + self.heard[rows, case, None]),
+            differs[:, None],
+        )
+        alpha, beta = self.fitted
+        (known, known_heard), (since, since_heard) = (
+            (both[0][place], both[1][place]) for both in (self.known, self.since)
+        )
+        total = alpha + beta + known_heard + since_heard
+        same, other = self.same[place], self.other[place]
+        before = _mixed(same, other)
+        same = same + _log_chance((alpha + known + since) / total, differs)
+        # on a case that it turned on it agrees as seldom as it differed: its agreements are what differed before
+        other = other + _log_chance(1 - (alpha + known + since_heard - since) / total, differs)
+        self.same[place], self.other[place] = same, other
+        self.turned += _mixed(same, other) - before
+        chance = (alpha + known) / (alpha + beta + known_heard)
+        self.raised += _log_chance(np.minimum(_SUREST, chance[..., None] + RAISED), differs[:, None])
+        self.since[0][place] += differs
+        self.since[1][place] += 1
+        self.differed[rows, case] += differs
+        self.heard[rows, case] += 1
+        unchanged = (self.unchanged.max(axis=1) - self.best_before)[..., None]
+        likelier = [np.exp(np.minimum(700, story - unchanged)).mean(axis=2) for story in (self.turned, self.raised)]
+        return np.asarray(np.array(self.weights) @ (sum(likelier) / len(likelier)))
+
+
+def _mixed(same: Floats, other: Floats) -> Floats:
+    """Log likelihood of a case's calls, were it one of the share that turned with that chance."""
+    return np.asarray(np.logaddexp(np.log1p(-TURNED) + same[..., None], np.log(TURNED) + other[..., None]))
+
+
+def _log_chance(differing: Floats, differs: Bools) -> Floats:
+    return np.asarray(np.log(np.where(differs, differing, 1 - differing)))

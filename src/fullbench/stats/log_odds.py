@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -120,24 +121,24 @@ def _effect(won: Floats, dose: Floats, offset: Floats, items: Ints, fitted: int 
 
 
 def _firth(won: Floats, dose: Floats, offset: Floats) -> float:
-    low, high = -MOST, MOST
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        chance = _logistic(middle * dose + offset)
+    from scipy.optimize import brentq
+
+    def pull(effect: float) -> float:
+        chance = _logistic(effect * dose + offset)
         spread = chance * (1 - chance)
         information = float((dose**2 * spread).sum())
         lean = float((dose**3 * spread * (1 - 2 * chance)).sum()) / (2 * max(information, 1e-12))
-        if float((dose * (won - chance)).sum()) + lean > 0:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+        return float((dose * (won - chance)).sum()) + lean
+
+    if pull(-MOST) <= 0:
+        return -MOST
+    return MOST if pull(MOST) > 0 else float(brentq(pull, -MOST, MOST, xtol=1e-13))
 
 
 def _exact(won: Floats, dose: Floats, offset: Floats) -> float:
     """The chance of a sum of doses as far out as the one seen, were there no effect; by adding up all outcomes."""
     halves = np.rint(2 * np.abs(dose)).astype(int)
-    if len(won) > 400 or not np.allclose(halves, 2 * np.abs(dose)):
+    if len(won) > 400 or np.abs(halves - 2 * np.abs(dose)).max() > 1e-6:
         spread = _logistic(offset) * (1 - _logistic(offset))
         return _p_normal(float((dose * (won - _logistic(offset))).sum() / np.sqrt((dose**2 * spread).sum())))
     chance = np.where(dose > 0, _logistic(offset), 1 - _logistic(offset))
@@ -167,7 +168,13 @@ def least_noticed(dose: Numbers, level: float, power: float = 0.8) -> float | No
     >>> round(least_noticed([2] * 12, 0.01), 2), least_noticed([2] * 5, 0.01)
     (1.3, None)
     """
-    steps = np.abs(column(dose))
+    return _least_noticed(tuple(sorted(map(float, np.abs(column(dose))))), level, power)
+
+
+@lru_cache(maxsize=256)
+def _least_noticed(doses: tuple[float, ...], level: float, power: float) -> float | None:
+    """It depends on the design alone, and all judges of an audit share theirs."""
+    steps = np.array(doses)
     # halves of doses are whole numbers, as in the test itself
     halves = np.rint(2 * steps).astype(np.int64)
     even = _ways(halves, np.full(len(halves), 0.5))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
-from fullbench.stats.arrays import Bools, Floats
+from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.battles import Battles
 from fullbench.stats.clusters import cluster_mean
 from fullbench.stats.everyone import Everyone
@@ -110,20 +110,26 @@ def foreseen(ratings: Ratings | Everyone, battles: Battles, *, level: float = 0.
     first, second = battles.sample.cells[:2]
     pair = first * battles.size + second
     matches = np.bincount(pair, battles.sample.counts)
+    # By columns: taking a pair's cells out of rows looks at every row, for every pair.
+    by_cell = None if battles.sample.profile is None else battles.sample.profile.tocsc()
     pairs = []
     for code in np.flatnonzero(matches).tolist():
         a, b = divmod(code, battles.size)
         if ratings.estimates[a] is not None and ratings.estimates[b] is not None:
-            pairs.append(Foreseen(a, b, _observed(battles, pair == code, level), ratings.chance(a, b)))
+            observed = _observed(battles, by_cell, np.flatnonzero(pair == code), level)
+            pairs.append(Foreseen(a, b, observed, ratings.chance(a, b)))
     return pairs
 
 
-def _observed(battles: Battles, chosen: Bools, level: float) -> Estimate:
+def _observed(battles: Battles, by_cell: Any, chosen: Ints, level: float) -> Estimate:
     """The share that the first won of the battles in some cells."""
-    outcome, counts, profile = battles.sample.cells[2], battles.sample.counts, battles.sample.profile
-    if profile is None:
+    outcome, counts = battles.sample.cells[2], battles.sample.counts
+    if by_cell is None:
         return wilson(float((counts * outcome)[chosen].sum()), round(float(counts[chosen].sum())), level=level)
-    part = profile[:, np.flatnonzero(chosen)]
-    sizes, totals = part.sum(axis=1), part @ outcome[chosen]
+    entries = np.concatenate([np.arange(*by_cell.indptr[cell : cell + 2]) for cell in chosen])
+    cluster, count = by_cell.indices[entries], by_cell.data[entries]
+    won = count * np.repeat(outcome[chosen], np.diff(by_cell.indptr)[chosen])
+    sizes: Floats = np.bincount(cluster, count).astype(np.float64)
+    totals: Floats = np.bincount(cluster, won).astype(np.float64)
     there = sizes > 0
     return cluster_mean(totals[there], sizes[there], within=(0.0, 1.0), level=level)

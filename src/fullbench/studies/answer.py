@@ -175,17 +175,11 @@ def _ending(reply: Reply) -> str:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A model whose replies a ledger keeps: what it holds is not asked for again, what fails may be asked later."""
+class _OfLedger:
+    """A model with its own name, settings and price, whose replies are read from a ledger."""
 
     model: Model
     ledger: Ledger
-    spec: str | None = None
-    engine: Engine = HERE
-    budget: Budget | None = None
-    stop: Stop | None = None
-    tallies: list[Tally] = field(default_factory=list, compare=False)
-    """What came of each round of asking."""
 
     @property
     def name(self) -> str:
@@ -198,6 +192,18 @@ class Kept:
     @property
     def price(self) -> tuple[float, float] | None:
         return self.model.price
+
+
+@dataclass(frozen=True)
+class Kept(_OfLedger):
+    """A model whose replies a ledger keeps: what it holds is not asked for again, what fails may be asked later."""
+
+    spec: str | None = None
+    engine: Engine = HERE
+    budget: Budget | None = None
+    stop: Stop | None = None
+    tallies: list[Tally] = field(default_factory=list, compare=False)
+    """What came of each round of asking."""
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         # Two answers may be the same words: one prompt is asked once, and answers for both.
@@ -233,23 +239,8 @@ def _replies(model: str, asked: Mapping[str, Sequence[Prompt]], ledger: Ledger, 
 
 
 @dataclass(frozen=True)
-class _Remembered:
+class _Remembered(_OfLedger):
     """A model of which only what a ledger holds can be heard: nobody is asked."""
-
-    model: Model
-    ledger: Ledger
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        return self.model.settings
-
-    @property
-    def price(self) -> tuple[float, float] | None:
-        return self.model.price
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         return _replies(self.name, _by_digest(prompts), self.ledger, "the ledger does not hold it")

@@ -51,12 +51,17 @@ def table(
     )
 
 
+def filler(tokens: int) -> str:
+    """A text of so many tokens: many words, not one long one, which a study without short answers would leave out."""
+    return " ".join(["one"] * tokens) + "."
+
+
 def stand_ins(
     contestants: Sequence[Model], items: Sequence[Item], samples: int, responses: Iterable[Response]
 ) -> list[Response]:
     """A stand-in for every answer that a contestant has not given yet."""
     answered = {(response.item, response.contestant, response.sample) for response in responses}
-    words = "word" * TOKENS_OUT["answer"]
+    words = filler(TOKENS_OUT["answer"])
     return [
         Response.say(item.id, model.name, words, sample=sample)
         for model in contestants for item in items for sample in range(samples)

@@ -17,7 +17,6 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Cell, Table
-from fullbench.studies import boards, specs
 
 _SHOWN = 3
 
@@ -40,6 +39,9 @@ def submit(
     ledger: Ledger, name: str, predictions: Path, *, benchmark: str, data: Path | None, partial: bool = False
 ) -> Submitted:
     """Enter all answers of a submission. One that leaves items unanswered is refused, unless it may be `partial`."""
+    # Not with the module: a leaderboard that is shown asks nobody, and these take a fifth of its time to import.
+    from fullbench.studies import boards, specs
+
     bench = specs.benchmark(benchmark)
     # Nobody is asked here: answers are taken in whether or not the pictures are at hand.
     items: Sequence[Item] = list(bench.items(data))

@@ -226,4 +226,5 @@ def test_the_counts_of_one_criterion_are_a_heat_map():
     assert "Curves: value over round" in chart(made["convergence"]).alt
     assert "Curves: value over pictures" in chart(made["sizes"]).alt
     assert "Bars: pearson by parts" in chart(made["ablation"]).alt
-    assert chart(made["accuracy"]) is not None
+    assert "Curves: value over round" in chart(made["nearing"]).alt
+    assert "Dots with intervals: value by reviewer, 5 rows" in chart(made["accuracy"]).alt

@@ -166,3 +166,20 @@ def test_a_model_whose_pictures_the_card_cannot_prepare_takes_pillows(tmp_path):
     assert [one.marks[0] for one in found] == pytest.approx([one.marks[0] for one in plain], abs=0.05)
     with pytest.raises(InputError, match="decoder=gpu needs"):
         list(ScorerJudge(ContrastScorer(source, "siglip", span=(-1.0, 1.0), decoder="gpu")).hear(cases))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")
+def test_a_compiled_model_says_what_it_said_before_and_fills_up_small_batches(clip):
+    plain = ContrastScorer(str(clip), span=(-1.0, 1.0), device="cpu", decoder="pillow")
+    compiled = ContrastScorer(str(clip), span=(-1.0, 1.0), device="cpu", decoder="pillow", compile="yes")
+    prompts, images = ["a cat", "a dog", "a red cat"], [texture(seed, 64) for seed in range(3)]
+    wanted = plain.score(prompts, plain.collate([plain.prepare(image) for image in images]))
+    prepared = [compiled.prepare(image) for image in images]
+    assert compiled.score(prompts, compiled.collate(prepared)) == pytest.approx(wanted, abs=1e-5)
+    assert compiled.score(prompts[:1], compiled.collate(prepared[:1])) == pytest.approx(wanted[:1], abs=1e-5)
+    assert ScorerJudge(compiled).name != ScorerJudge(plain).name  # rounding differs, so it is another judge
+
+
+def test_compile_is_yes_or_no(clip):
+    with pytest.raises(InputError, match="the option compile is no or yes; found 'maybe'"):
+        ContrastScorer(str(clip), compile="maybe")

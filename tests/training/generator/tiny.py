@@ -24,7 +24,7 @@ def sheets(folder: Path, steps: int = 40) -> Path:
     return folder
 
 
-def _clip_words(folder: Path) -> tuple[Any, Any]:
+def clip_words(folder: Path) -> tuple[Any, Any]:
     """A tokenizer of single letters, and the settings of a text encoder for it."""
     from transformers import CLIPTextConfig, CLIPTokenizer
 
@@ -66,7 +66,7 @@ def pipeline(folder: Path) -> Path:
     from transformers import CLIPTextModel
 
     torch.manual_seed(0)
-    tokenizer, text = _clip_words(folder / "words")
+    tokenizer, text = clip_words(folder / "words")
     made = StableDiffusionPipeline(
         vae=_vae(), text_encoder=CLIPTextModel(text), tokenizer=tokenizer, unet=_unet(cross_attention_dim=16),
         scheduler=DDIMScheduler(steps_offset=1, clip_sample=False),
@@ -83,7 +83,7 @@ def pipeline_xl(folder: Path) -> Path:
     from transformers import CLIPTextModel, CLIPTextModelWithProjection
 
     torch.manual_seed(0)
-    tokenizer, text = _clip_words(folder / "words")
+    tokenizer, text = clip_words(folder / "words")
     unet = _unet(
         cross_attention_dim=32, addition_embed_type="text_time", addition_time_embed_dim=4,
         projection_class_embeddings_input_dim=16 + 6 * 4,
@@ -103,7 +103,7 @@ def pipeline_flux(folder: Path) -> Path:
     from transformers import CLIPTextModel, T5Config, T5EncoderModel, T5TokenizerFast
 
     torch.manual_seed(0)
-    tokenizer, text = _clip_words(folder / "words")
+    tokenizer, text = clip_words(folder / "words")
     pieces = [(piece, -float(place)) for place, piece in enumerate(["<pad>", "</s>", "<unk>", "▁", *LETTERS])]
     reader = T5Config(vocab_size=len(pieces), d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=2)
     made = FluxPipeline(

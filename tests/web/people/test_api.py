@@ -6,6 +6,7 @@ import pytest
 
 from fullbench.web.accounts import tokens
 from fullbench.web.database import writing
+from fullbench.web.people.queue import GONE
 from tests.web.conftest import Visitor, person
 
 STUDY = {
@@ -19,6 +20,12 @@ STUDY = {
         for name, word in (("hidden-one", "the first"), ("hidden-two", "the second"))
     ],
 }
+
+OFF_THE_BALLOT = (
+    ({"best": "7"}, "'7' is not on the ballot; choose one of those shown"),
+    ({"best": "-1"}, "'-1' is not on the ballot; choose one of those shown"),
+    ({}, "choose the better one"),
+)
 
 
 def caller(app, name, role, scope="write"):
@@ -83,4 +90,22 @@ def test_what_is_refused(app, boss, hand):
     assert boss.post("/api/v1/studies", json=STUDY).status_code == 400
     assert boss.post("/api/v1/studies", json={**STUDY, "name": "b", "responses": []}).status_code == 400
     assert hand.get("/api/v1/studies/0123456789abcdef").status_code == 404
+    # Each says in a sentence what is wrong; the vote that was taken stays as it is.
+    second = hand.post(f"{path}/next", json={}).json()["task"]
+    fresh = {"lease": second["lease"], "key": "fourth-key", "fields": {"best": "1"}}
+    boss.patch(path, json={"state": "closed"})
+    refused = (
+        (hand, fresh, 409, "the study 'by script' is closed; your vote was not counted"),
+        (other, sent, 404, GONE),
+        (hand, {**fresh, "lease": "foreign"}, 404, GONE),
+    )
+    for who, vote, status, said in refused:
+        answer = who.post(f"{path}/votes", json=vote)
+        assert (answer.status_code, answer.json()["detail"]) == (status, said)
+    boss.patch(path, json={"state": "open"})
+    for fields, said in OFF_THE_BALLOT:
+        answer = hand.post(f"{path}/votes", json={**fresh, "fields": fields})
+        assert (answer.status_code, answer.json()["detail"]) == (400, said)
+    assert hand.post(f"{path}/votes", json=fresh).status_code == 201, "what was refused can be sent again"
+    assert [row["revision"] for row in boss.get(f"{path}/votes").json()["rows"]] == [1, 2, 1]
     assert caller(app, "reader", "annotator", "read").post(f"{path}/next", json={}).status_code == 403

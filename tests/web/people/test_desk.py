@@ -12,6 +12,7 @@ from tests.waiting import until
 from tests.web.people.test_no_vote_is_lost import Desk, desk  # noqa: F401
 from tests.web.people.test_pages import content
 from tests.web.people.test_scenario import leases, moved_on
+from tests.web.screenshots import shoot
 
 KINDS = ("pair", "score", "rank", "agree", "rate", "verify", "write", "rewrite")
 FITS = """() => {
@@ -34,8 +35,6 @@ def test_every_kind_is_one_screen(desk):  # noqa: F811
             found = page.evaluate(FITS)
             if size[0] == 390:
                 found[0] = False  # a phone's page is as long as it is
-                if kind == "agree":
-                    found[1] = found[2] = True  # three questions come after the reading
             assert found == fits, (kind, size)
     page.set_viewport_size({"width": 1366, "height": 768})
     page.goto(paths["score"])
@@ -48,6 +47,27 @@ def test_every_kind_is_one_screen(desk):  # noqa: F811
     assert page.locator("#beside").is_hidden()
     page.keyboard.press("?")
     assert page.locator("#keys").get_attribute("open") is not None
+
+
+def test_a_phone_shows_what_the_points_of_a_long_scale_mean(desk):  # noqa: F811
+    """390x844, 1 to 10: the words of both ends before a choice, then those of the point chosen; each can be tapped."""
+    told = "\n".join(f"- {mark}: words of point {mark}, 第{mark}档" for mark in range(1, 11))
+    page = desk.context.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(desk.study("score", 2, ballot="score:1-10", guidelines=told))
+    page.wait_for_selector(".task")
+
+    def words() -> list[str]:
+        """The anchors that can be read: whole within the screen."""
+        inside = """one => { const at = one.getBoundingClientRect();
+            return at.width > 60 && at.left >= 0 && at.right <= innerWidth && at.bottom <= innerHeight }"""
+        return [one.inner_text() for one in page.locator(".bar .anchor:visible").all() if one.evaluate(inside)]
+
+    assert words() == ["words of point 1, 第1档", "words of point 10, 第10档"]
+    for mark in (6, 10, 3):
+        page.locator(f".bar .choice:has(input[value='{mark}'])").click()
+        assert words() == [f"words of point {mark}, 第{mark}档"]
+    shoot(page, "desk-phone", width=390, height=844)
 
 
 def test_one_key_is_a_vote_and_u_takes_it_back(desk):  # noqa: F811

@@ -31,13 +31,13 @@ MOST_MEMORY = 400
 """Megabytes of memory that the server may ever have had: pictures are looked at one at a time."""
 
 
-def pack(path: Path) -> dict[str, str]:
+def pack(path: Path, count: int = PICTURES) -> dict[str, str]:
     """A zip file of noisy pictures that no packing makes smaller; the digest of each picture's bytes by its item."""
     pixels = bytearray(random.Random(5).randbytes(SIDE * SIDE * 3))
     digests = {}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as packed:
         items = []
-        for number in range(PICTURES):
+        for number in range(count):
             pixels[:3] = number.to_bytes(3, "big")
             out = io.BytesIO()
             Image.frombytes("RGB", (SIDE, SIDE), bytes(pixels)).save(out, "PNG", compress_level=0)
@@ -126,6 +126,85 @@ def test_a_gigabyte_to_a_server_that_is_killed(tmp_path, record_property):
         assert max(peaks) < MOST_MEMORY
     finally:
         sender.client.close()
+        live.process.kill()
+        live.process.wait(timeout=60)
+        live.engine.dispose()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_browser_sends_a_folder_and_a_large_file(tmp_path, browser, record_property):
+    """A folder of several files; then 300 MB to a server that is killed under them: the page waits and goes on by
+    itself; the page is closed in the middle, opened again, and the same file goes on where it was."""
+    packed, served = tmp_path / "study.zip", tmp_path / "served"
+    digests = pack(packed, 18)
+    assert packed.stat().st_size > 290e6
+    folder = tmp_path / "my folder"
+    (folder / "p").mkdir(parents=True)
+    items = [{"id": f"f{n}", "question": f"{n}？", "pictures": [f"p/{n}.png"]} for n in range(5)]
+    for item, colour in zip(items, range(5), strict=True):
+        Image.new("RGB", (900, 900), (colour * 40, 9, 9)).save(folder / item["pictures"][0])
+    (folder / "items.jsonl").write_text("\n".join(json.dumps(item, ensure_ascii=False) for item in items), "utf-8")
+    answers = [{"item": item["id"], "contestant": "x", "text": item["id"]} for item in items]
+    (folder / "responses.jsonl").write_text("\n".join(map(json.dumps, answers)), "utf-8")
+    served.mkdir()
+    live = start_live(served)
+    context = browser.new_context(base_url=live.url)
+    context.add_cookies([live.cookie("lead", "organiser")])
+    sent: list[int] = []
+
+    def noted(request) -> None:
+        if request.method == "POST" and "/organise/parcels/" in request.url and "study.zip" in request.url:
+            sent.append(int(re.search(r"[?&]at=(\d+)", request.url)[1]))
+
+    def new_page(kind: str, name: str):
+        page = context.new_page()
+        page.on("request", noted)
+        page.goto(f"/organise/new?kind={kind}")
+        page.fill("#name", name)
+        return page
+
+    def tasks(name: str) -> int:
+        with reading(live.engine) as connection:
+            return progress(connection, studies.named(connection, name), 0.0).tasks
+
+    try:
+        page = new_page("score", "a folder")
+        page.set_input_files("#folder", folder)
+        page.wait_for_function("() => document.getElementById('parcel').value")
+        page.click("#new-study button[value=open]")
+        page.wait_for_url("**/organise/*", wait_until="domcontentloaded")
+        page.wait_for_function("() => !location.pathname.endsWith('/new')")
+        assert tasks("a folder") == 5
+
+        page = new_page("score", "giga")
+        page.set_input_files("#zip", packed)
+        page.wait_for_function("() => document.getElementById('parcel-progress').value > 60e6", timeout=120_000)
+        os.kill(live.process.pid, signal.SIGKILL)
+        live.process.wait(timeout=60)
+        live.engine.dispose()
+        at_kill = max(sent)
+        live = start_live(served, port=live.settings.port)
+        page.wait_for_function("() => document.getElementById('parcel-progress').value > 140e6", timeout=120_000)
+        assert min(sent[sent.index(at_kill) :]) >= at_kill, "no piece that was acknowledged goes over again"
+        page.close()
+        at_close = max(sent)
+        del sent[:]
+        page = new_page("score", "giga")
+        page.set_input_files("#zip", packed)
+        page.wait_for_function("() => document.getElementById('parcel').value", timeout=240_000)
+        assert min(sent) >= at_close, "it goes on where it was"
+        assert "MB are there." in page.inner_text("#parcel-status")
+        page.click("#new-study button[value=open]")
+        page.wait_for_function("() => !location.pathname.endsWith('/new')", timeout=240_000)
+        assert tasks("giga") == 18
+        page.goto(f"{page.url}/preview")
+        shown = re.findall(r"/pictures/([0-9a-f]{64})", page.content())
+        assert shown[0] in digests.values()
+        record_property("killed at", at_kill)
+        record_property("closed at", at_close)
+    finally:
+        context.close()
         live.process.kill()
         live.process.wait(timeout=60)
         live.engine.dispose()

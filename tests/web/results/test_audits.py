@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
+import urllib.error
+import urllib.request
 from html import unescape
+
+import pytest
+from typer.testing import CliRunner
 
 from fullbench.audit.docket import SIZES, docket
 from fullbench.audit.simulated import JUDGES
+from fullbench.cli.app import app
 from fullbench.ledger.store import Ledger
 from fullbench.studies.hear import hear
 from fullbench.web.database import reading
 from fullbench.web.results import cards, catalogue, listing, site
+from fullbench.web.results.boards import board_name
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import judge_name
+from tests.audit.test_succession import WORTH, play
+from tests.waiting import until
+from tests.web.conftest import start_live
 from tests.web.results.conftest import empty
 
 
@@ -66,3 +76,44 @@ def test_a_board_of_audited_judges_is_published_with_badges_and_every_figure_lea
         card = (tmp_path / "site" / "judges" / f"{name}.html").read_text(encoding="utf-8")
         assert f'src="../judges/{name}.svg"' in card
     assert "blind" in (tmp_path / "site" / "judges" / f"{judge_name(two[0].name)}.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_badges_and_seams_are_served_and_a_seam_appears_while_the_site_runs(tmp_path):
+    """A real server: the badge has its own address, and `fullbench equate` beside it reaches both boards."""
+    cases = [case for case in docket(SIZES["quick"], 0) if case.item.tags["part"] in {"pairs", "look"}]
+    judge = JUDGES["blind"]
+    path = tmp_path / "a.ledger"
+    with Ledger(path, study="audit-quick-0") as ledger:
+        hear([judge], lambda _: cases, ledger)
+    with Ledger(path, study="matches") as ledger:
+        play(ledger, "old", 1.0, range(8), set(WORTH) - {"eve"})
+        play(ledger, "new", 2.0, range(8), set(WORTH))
+    live = start_live(tmp_path, "--ledger", str(path), "--public")
+    try:
+
+        def page(place: str) -> tuple[int, str, str]:
+            try:
+                with urllib.request.urlopen(f"{live.url}{place}", timeout=60) as reply:
+                    return reply.status, reply.headers["Content-Type"], reply.read().decode()
+            except urllib.error.HTTPError as error:
+                return error.code, "", ""
+
+        badge = f"/judges/{judge_name(judge.name)}/badge.svg?study=audit-quick-0"
+        until(lambda: page(badge)[0] == 200)
+        _, media, svg = page(badge)
+        assert media.startswith("image/svg+xml")
+        assert svg.startswith("<svg ")
+        assert "blind" in svg
+        assert page(f"/judges/{judge_name('nobody')}/badge.svg")[0] == 404
+        boards = [f"/boards/{board_name('matches', name, 'overall')}" for name in ("old", "new")]
+        until(lambda: all(page(place)[0] == 200 for place in boards))
+        assert not any("A seam runs here" in page(place)[2] for place in boards)
+        done = CliRunner().invoke(app, ["equate", "old", "new", "--ledger", str(path), "--study", "matches"])
+        assert done.exit_code == 0, done.output
+        until(lambda: all("A seam runs here: new succeeds old" in page(place)[2] for place in boards))
+        assert "new on the scale of old" in page(boards[0])[2]
+    finally:
+        live.process.terminate()
+        live.process.wait(timeout=120)
+        live.engine.dispose()

@@ -7,6 +7,7 @@ open: the metrics' definitions, how many models a row ranks, which deviation is 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import cache
 from itertools import combinations_with_replacement, permutations
 from pathlib import Path
@@ -105,7 +106,16 @@ def _tests(data: Path) -> Iterator[Reproduced]:
     for row in rows_of(data, "bias_tests.jsonl.gz"):
         chi_square = row.number("chi_square")
         name = f"chi2/{row.text('bias')}/{_METHODS[row.one_of('method', _METHODS)]}"
-        yield Reproduced(f"{name}/p", chi_square_p(chi_square), TESTED, paper=row.number("p_value"), source="Figure 6")
-        yield Reproduced(
-            f"{name}/phi_n{TESTED}", phi_of(chi_square, TESTED), TESTED, paper=row.number("phi"), source="Figure 6"
-        )
+        figures = {"p": (chi_square_p(chi_square), "p_value"), f"phi_n{TESTED}": (phi_of(chi_square, TESTED), "phi")}
+        for figure, (ours, column) in figures.items():
+            paper = row.number(column)
+            yield Reproduced(f"{name}/{figure}", ours, TESTED, paper=paper, source="Figure 6", decimals=_places(paper))
+
+
+def _places(figure: float) -> int:
+    """How many decimals a figure was printed with; the paper prints p now with two digits that count, now with five.
+
+    >>> _places(0.0618), _places(3.142e-10)
+    (4, 13)
+    """
+    return max(0, -int(Decimal(repr(figure)).as_tuple().exponent))

@@ -44,7 +44,7 @@ def accuracy(record: Record) -> Table:
             "The share of rulings that are the truth's own, a tie for a tie; by pairs whose truth is known.",
         )
     ]
-    hint = {"kind": "intervals", "label": "reviewer", "value": "correctness right"}
+    hint = {"kind": "intervals", "label": "reviewer", "columns": ["correctness right", "visual right"]}
     title = Note("peers.accuracy.title", "How often each reviewer is right")
     columns = headings("reviewer", "correctness right", "visual right")
     return Table("accuracy", title, columns, rows, notes, {}, hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from fullbench.errors import Undefined
@@ -14,18 +15,20 @@ from fullbench.nouns.table import Cell, Table
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Floats
+    from fullbench.stats.peers import Consensus
 
 
-def convergence(reviews: Reviews, *, truth: Truth, terms: Terms) -> Table:
-    """The loss of all starts by round and, where the truth is known, Pearson's correlation with it."""
-    learned = consensus(reviews.peers(terms.gamma), "UPME", terms=terms)
+def convergence(reviews: Reviews, *, terms: Terms) -> Table:
+    """The loss of all starts by round."""
+    learned, shown = _learned(reviews, terms)
     settled = [turn for turn in learned.rounds if turn is not None]
-    shown = max(settled) + 1 if len(settled) == len(learned.rounds) else len(learned.trace)
-    near = _near(reviews, truth, learned.path)
     rows: list[list[Cell]] = [
-        [turn, *(f"{value:.1e}" for value in (loss.mean(), loss.min(), loss.max())), *(near[turn] if near else ())]
+        [
+            turn, *(f"{value:.1e}" for value in (loss.mean(), loss.min(), loss.max())),
+            math.log10(loss.mean()) if loss.mean() > 0 else None,
+        ]
         for turn, loss in enumerate(learned.trace[:shown])
-    ]
+    ]  # fmt: skip
     last = max(settled, default=0)
     when = Note("peers.tables.last", ", the last after {n} rounds", n=last) if settled else ""
     notes = [
@@ -41,9 +44,28 @@ def convergence(reviews: Reviews, *, truth: Truth, terms: Terms) -> Table:
     title = Note(
         "peers.tables.title.loss-by-round-from-starts", "Loss by round, from {n} starts", n=len(learned.rounds)
     )
-    columns = headings("round", "mean loss", "least", "most", *(("pearson", "least pearson") if near else ()))
-    hint = {"kind": "lines", "x": "round", "columns": ["pearson", "least pearson"]} if near else None
+    columns = headings("round", "mean loss", "least", "most", "log10 of loss")
+    hint = {"kind": "lines", "x": "round", "columns": ["log10 of loss"]}
     return Table("convergence", title, columns, rows, notes, {}, hint)
+
+
+def nearing(reviews: Reviews, *, truth: Truth, terms: Terms) -> Table:
+    """Pearson's correlation of all starts with the truth, by round; no row where no truth is known."""
+    learned, shown = _learned(reviews, terms)
+    near = _near(reviews, truth, learned.path)
+    rows = [[turn, *cells] for turn, cells in enumerate(near[:shown])]
+    title = Note(
+        "peers.tables.title.nearer-by-round", "Nearer to the truth by round, from {n} starts", n=len(learned.rounds)
+    )
+    hint = {"kind": "lines", "x": "round", "columns": ["pearson", "least pearson"]}
+    return Table("nearing", title, headings("round", "pearson", "least pearson"), rows, [], {}, hint)
+
+
+def _learned(reviews: Reviews, terms: Terms) -> tuple[Consensus, int]:
+    """What was learned, and how many rounds there are to show: to where the last start settled."""
+    learned = consensus(reviews.peers(terms.gamma), "UPME", terms=terms)
+    settled = [turn for turn in learned.rounds if turn is not None]
+    return learned, max(settled) + 1 if len(settled) == len(learned.rounds) else len(learned.trace)
 
 
 def _near(reviews: Reviews, truth: Truth, path: Floats | None) -> list[list[Cell]]:

@@ -12,7 +12,7 @@ from fullbench.errors import Undefined
 from fullbench.figures import standard
 from fullbench.figures.peers.accuracy import accuracy
 from fullbench.figures.peers.biases import biases
-from fullbench.figures.peers.convergence import convergence
+from fullbench.figures.peers.convergence import convergence, nearing
 from fullbench.figures.peers.drawn import interval, order
 from fullbench.figures.peers.methods import METHODS, ROBUST, Terms, consensus, scores
 from fullbench.figures.peers.nearness import ablation, gammas, near, number, sizes
@@ -90,7 +90,8 @@ def _tables(
         "order": partial(order, best_first=best_first, terms=terms),
         "warnings": partial(warnings, terms=terms, truth=truth, families=families),
         "reviewers": partial(_reviewers, terms=terms),
-        "convergence": partial(convergence, truth=truth, terms=terms),
+        "convergence": partial(convergence, terms=terms),
+        "nearing": partial(nearing, truth=truth, terms=terms),
         "nearness": partial(near, truth=truth.scores, terms=terms),
         "readings": partial(readings, truth=truth, terms=terms),
         "ablation": partial(ablation, truth=truth.scores, terms=terms),

@@ -16,7 +16,7 @@ from fullbench.judges.scorers.remote import RemoteScorer
 from fullbench.judges.scorers.scorer import CallableScorer, Scorer, ScorerJudge, Span
 from fullbench.registry import function as function_named
 
-_MODEL = ("processor", "head", "revision", "device", "precision", "decoder")
+_MODEL = ("processor", "head", "revision", "device", "precision", "decoder", "compile")
 _JUDGE = ("margin", "batch", "threads", "span")
 
 

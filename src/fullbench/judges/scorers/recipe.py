@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _HEADER = 65536
 _FRAMES = {0xC0, 0xC1, 0xC2}
+_APPLICATION = 0xE1
 _ALONE = {0x01, *range(0xD0, 0xDA)}
 
 
@@ -121,17 +122,17 @@ def plain_jpeg(picture: Picture) -> Any | None:
             raise Unscorable(f"the picture cannot be read ({str(error).splitlines()[0]})") from error
         if sha256(data.numpy()).hexdigest() != picture.digest:
             raise Unscorable("the picture changed since the items were read")
-    head = data[:_HEADER].numpy().tobytes()
-    return data.pin_memory() if _decodable(head) and data[-2:].tolist() == [0xFF, 0xD9] else None
+    file = memoryview(data.numpy())
+    return data.pin_memory() if _decodable(file[:_HEADER]) and bytes(file[-2:]) == b"\xff\xd9" else None
 
 
-def _decodable(head: bytes) -> bool:
+def _decodable(head: memoryview) -> bool:
     """Whether the beginning of a JPEG names three colours, no turning, and a size that is read."""
     place = 2
-    if b"Exif" in head:
-        return False
     while place + 9 < len(head) and head[place] == 0xFF:
         kind = head[place + 1]
+        if kind == _APPLICATION and bytes(head[place + 4 : place + 8]) == b"Exif":
+            return False
         if kind in _FRAMES:
             height, width = int.from_bytes(head[place + 5 : place + 7]), int.from_bytes(head[place + 7 : place + 9])
             return 0 < height * width <= PIXELS and head[place + 9] == 3

@@ -6,6 +6,7 @@ score is in the settings: the model, the sizes and ends of its weight files, the
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -19,7 +20,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra, Unscorable
-from fullbench.judges.scorers.fused import fuse
+from fullbench.judges.scorers.decoding import DecodingProcesses
+from fullbench.judges.scorers.fused import compile_vision, fuse
 from fullbench.judges.scorers.pictures import UnscorableAmong, decode
 from fullbench.judges.scorers.recipe import Recipe, available, fine, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 DECODERS = ("auto", "pillow", "gpu")
-_READERS = 3
+COMPILED = ("no", "yes")
+_READERS = 2
+_CORES = 4
+"""From so many on, pictures for a card are decoded in processes: with fewer, starting them saves nothing."""
 _KEPT = 10_000
 
 
@@ -43,6 +48,7 @@ class TorchScorer(ABC):
     `source` is a name or a folder. `device` is `cpu`, `cuda`, ... or `auto`; `precision` is `auto` (half on a GPU) or
     a type's name. `decoder` is `pillow`, `gpu` to decode JPEGs on the card, or `auto`: the card where there is one that
     can and a model whose pictures it can prepare. What the card should not decode goes through Pillow all the same.
+    `compile` is `yes` where the part that sees is to be compiled, which takes a minute or so and is then faster.
     """
 
     source: str
@@ -51,6 +57,7 @@ class TorchScorer(ABC):
     precision: str = "auto"
     span: Span | None = None
     decoder: str = "auto"
+    compile: str = "no"
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _model: Any = field(default=None, init=False, repr=False)
     _place: Any = field(default=None, init=False, repr=False)
@@ -69,6 +76,8 @@ class TorchScorer(ABC):
             raise InputError(f"unknown precision {self.precision!r}; known: {', '.join(PRECISIONS)}")
         if self.decoder not in DECODERS:
             raise InputError(f"unknown decoder {self.decoder!r}; known: {', '.join(DECODERS)}")
+        if self.compile not in COMPILED:
+            raise InputError(f"the option compile is {' or '.join(COMPILED)}; found {self.compile!r}")
 
     @property
     def name(self) -> str:
@@ -83,6 +92,7 @@ class TorchScorer(ABC):
             "precision": self._where()[1],
             "span": self.span,
             **({"decoder": self._decoder} if self._decoder != "pillow" else {}),
+            **({"compile": self.compile} if self.compile != "no" else {}),
         }
 
     @abstractmethod
@@ -95,8 +105,23 @@ class TorchScorer(ABC):
         return _READERS if self._on_card() else 0
 
     def raw(self, picture: Picture) -> Any | None:
-        """The file of a picture that is decoded on the GPU; None for one that goes through `prepare`."""
-        return plain_jpeg(picture) if self._on_card() else None
+        """The file of a picture that is decoded on the GPU, or pixels from another process; None for one that goes
+        through `prepare`."""
+        if self._on_card() and (file := plain_jpeg(picture)) is not None:
+            return file
+        if self._processes is None:
+            return None
+        import torch
+
+        return torch.from_numpy(self._processes.pixels(picture))
+
+    @cached_property
+    def _processes(self) -> DecodingProcesses | None:
+        """Where Pillow decodes for a card; None where this process does."""
+        self._load()
+        if self._recipe is None or self._place.type != "cuda" or (os.cpu_count() or 1) < _CORES:
+            return None
+        return DecodingProcesses(self._recipe)
 
     @cached_property
     def _decoder(self) -> str:
@@ -286,6 +311,8 @@ class TorchScorer(ABC):
             self._model = model.to(device).eval()
             if device.startswith("cuda"):
                 fuse(self._model)
+            if self.compile == "yes":
+                compile_vision(self._model, self.name)
 
     def _where(self) -> tuple[str, str]:
         """Device and precision, `auto` settled by this machine: half precision on a GPU, single on a CPU.

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Span = tuple[float, float]
 _Key = tuple[str, str]
 _Found = list[float | str]
+_Batch = dict[_Key, None]
+"""The pictures of a batch in order, quick to be looked up."""
 _KEPT = 100_000
 _AHEAD = 5
 
@@ -124,7 +126,7 @@ class ScorerJudge(AsksNobody):
         waiting: deque[tuple[Case, list[_Key] | str]] = deque()
         decoding: OrderedDict[_Key, Future[Any]] = OrderedDict()
         threads = self.threads or int(getattr(self.scorer, "threads", 0)) or min(16, os.cpu_count() or 1)
-        under_way: deque[tuple[list[_Key], Future[_Found]]] = deque()
+        under_way: deque[tuple[_Batch, Future[_Found]]] = deque()
         ahead = 2 if hasattr(self.scorer, "collate") else 1
         with (
             ThreadPoolExecutor(threads) as pool,
@@ -156,7 +158,7 @@ class ScorerJudge(AsksNobody):
         case: Case,
         pool: ThreadPoolExecutor,
         decoding: OrderedDict[_Key, Future[Any]],
-        under_way: Iterable[tuple[list[_Key], Any]],
+        under_way: Iterable[tuple[_Batch, Any]],
     ) -> list[_Key] | str:
         """The pictures of a case, sent to be decoded where they are new; or why they cannot be scored."""
         pictures: list[Picture] = []
@@ -186,16 +188,17 @@ class ScorerJudge(AsksNobody):
     def _start(
         self,
         decoding: OrderedDict[_Key, Future[Any]],
-        under_way: deque[tuple[list[_Key], Future[_Found]]],
+        under_way: deque[tuple[_Batch, Future[_Found]]],
         collating: ThreadPoolExecutor,
         scoring: ThreadPoolExecutor,
     ) -> None:
         """Begin to score the oldest batch of what is being decoded."""
-        keys, prepared = [], []
+        keys: _Batch = {}
+        prepared = []
         for key in list(decoding)[: self.batch]:
             try:
                 prepared.append(decoding.pop(key).result())
-                keys.append(key)
+                keys[key] = None
             except Unscorable as reason:
                 self._scores[key] = str(reason)
         if keys:
@@ -216,7 +219,7 @@ class ScorerJudge(AsksNobody):
         rest = iter(scores)
         return [reasons.get(place) or float(next(rest)) for place in range(len(prepared))]
 
-    def _finish(self, under_way: deque[tuple[list[_Key], Future[_Found]]]) -> None:
+    def _finish(self, under_way: deque[tuple[_Batch, Future[_Found]]]) -> None:
         """Take the scores of the oldest batch."""
         keys, batch = under_way.popleft()
         self._scores.update(zip(keys, batch.result(), strict=True))

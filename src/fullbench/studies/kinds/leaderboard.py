@@ -8,7 +8,7 @@ from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.table import Table
-from fullbench.studies import boards, plan, specs
+from fullbench.studies import board_tables, boards, plan, specs
 from fullbench.studies.conduct import Conducted
 from fullbench.studies.engines import Budget
 from fullbench.studies.kinds.looking import looked_at
@@ -25,7 +25,7 @@ class Growing:
     def __init__(self, study: Study) -> None:
         options = study.options
         self.study = study
-        self.settings: Settings = boards.settings(
+        self.settings: Settings = board_tables.settings(
             options.get("rule", "both-agree"), options.get("ties", "half"), study.seed
         )
         self.schedule: Schedule = boards.schedule(options.get("schedule", "uniform"))
@@ -85,5 +85,5 @@ class Growing:
 
     def _look(self, ready: boards.Ready, board: Board) -> Conducted:
         record = board.record()
-        tables = boards.tables(record, ready.judge.name, board.settings, self.study.options.get("by"))
+        tables = board_tables.tables(record, ready.judge.name, board.settings, self.study.options.get("by"))
         return looked_at(self.study, record, tables, [ready.judge.name])

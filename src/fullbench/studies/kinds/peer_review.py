@@ -201,7 +201,7 @@ def _loads(review: PeerReview, ledger: Ledger, seen: Seen) -> tuple[list[Load], 
 def _stand_ins(asked: dict[str, list[Item]], answered: Sequence[Response], tokens: int) -> list[Response]:
     known = {(response.item, response.contestant) for response in answered}
     return [
-        Response.say(item.id, name, "word" * tokens)
+        Response.say(item.id, name, plan.filler(tokens))
         for name, items in asked.items() for item in items if (item.id, name) not in known
     ]  # fmt: skip
 

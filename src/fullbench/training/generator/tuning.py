@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -128,6 +129,27 @@ class Feedback:
         return digest([list(self.prompts), [[float(part.double().sum()), list(part.shape)] for part in tensors]])
 
 
+class Pace:
+    """When to save: not before learning has taken so many times as long as saving does, since a checkpoint of all
+    weights of a large network takes longer than the steps between two of them.
+
+    How long the first takes is guessed by its size: a gigabyte a second.
+    """
+
+    def __init__(self, size: int, times: float = 20.0) -> None:
+        self._times, self._spent, self._ended = times, size / 1e9, time.monotonic()
+
+    def due(self) -> bool:
+        return time.monotonic() - self._ended >= self._times * self._spent
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended = time.monotonic()
+        self._spent = self._ended - self._began
+
+
 Step = Callable[[int, int, float], None]
 """Told the step, how many there are, and the loss."""
 
@@ -154,11 +176,13 @@ def tune(
     run = _Run(generator, base, feedback, manner)
     run.resume(state)
     generator.trained.train()
+    saving = Pace(run.size_of_state)
     while run.step < run.steps:
         loss = run.learn()
         say(run.step, run.steps, loss)
-        if state is not None and (run.step % save_every == 0 or run.step == run.steps):
-            run.save(state)
+        if state is not None and ((run.step % save_every == 0 and saving.due()) or run.step == run.steps):
+            with saving:
+                run.save(state)
     run.end()
     generator.trained.eval()
     return run.losses
@@ -253,22 +277,28 @@ class _Run:
     def _loss(self, chosen: Any, drawn: Any, moments: Any) -> Any:
         generator, feedback, manner, network = self.generator, self.feedback, self.manner, self.generator.trained
         places, device = chosen.cpu(), generator.device
-        words, better = self.conditions[chosen], feedback.better[places].to(device)
-        right = generator.errors(network, better, words, drawn, moments)
+        better = feedback.better[places].to(device)
         if manner.way != "dpo":
+            right = generator.errors(network, better, self.conditions[chosen], drawn, moments)
             if feedback.weights is None:
                 return right.mean()
             weights = feedback.weights[places].to(device)
             return (right * weights).sum() / weights.sum().clamp_min(1e-6)
-        worse = feedback.worse[places].to(device)
-        wrong = generator.errors(network, worse, words, drawn, moments)
+        # Both pictures of a pair in one pass, with the same noise.
+        both = torch.cat([better, feedback.worse[places].to(device)])
+        asked = (self.conditions[chosen.repeat(2)], torch.cat([drawn, drawn]), moments.repeat(2))
+        right, wrong = generator.errors(network, both, *asked).chunk(2)
         with torch.no_grad():
-            right_before = generator.errors(self.base.trained, better, words, drawn, moments)
-            wrong_before = generator.errors(self.base.trained, worse, words, drawn, moments)
+            right_before, wrong_before = generator.errors(self.base.trained, both, *asked).chunk(2)
         margin = (wrong - wrong_before) - (right - right_before)
         # Over beta, so that the size of a step does not depend on it.
         preference = -torch.nn.functional.logsigmoid(manner.beta * margin).mean() * 2 / manner.beta
         return manner.anchor * right.mean() + preference
+
+    @property
+    def size_of_state(self) -> int:
+        """About how many bytes a checkpoint has: the weights, their means and the optimizer's two moments."""
+        return sum(int(weight.nbytes) for weight in self.weights) * (4 if self.means else 3)
 
     @property
     def identity(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
@@ -11,6 +12,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fullbench.errors import InputError
+from fullbench.nouns.item import AUTHOR
 from fullbench.nouns.note import Note
 from fullbench.web.accounts import passwords
 from fullbench.web.accounts.secrets import new_id
@@ -22,6 +24,8 @@ Role = Literal["viewer", "annotator", "organiser"]
 ROLES: tuple[Role, ...] = get_args(Role)
 """From the one who may least to the one who may most."""
 LONGEST_NAME = 60
+Pseudonyms = Mapping[str, str]
+"""The random id of each account by its name, as names are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,21 @@ def clean_name(name: str) -> str:
 def folded(name: str) -> str:
     """A name as it is compared: `Ann`, `ann` and `Ａnn` are one."""
     return " ".join(unicodedata.normalize("NFKC", name).split()).casefold()[:240]
+
+
+def pseudonyms(connection: Connection) -> Pseudonyms:
+    """The random ids of all accounts."""
+    return {row.name_key: row.rater for row in connection.execute(select(users.c.name_key, users.c.rater))}
+
+
+def unnamed_tags(tags: Mapping[str, str], accounts: Pseudonyms) -> Mapping[str, str]:
+    """Tags with an author's random id in place of an account's name.
+
+    >>> unnamed_tags({"author": "Ann", "task": "ocr"}, {"ann": "4f0c"})
+    {'author': '4f0c', 'task': 'ocr'}
+    """
+    author = accounts.get(folded(tags.get(AUTHOR, "")))
+    return tags if author is None else {**tags, AUTHOR: author}
 
 
 def as_role(text: str) -> Role:

@@ -7,7 +7,7 @@ so a content never goes to a page as it is: see `shown`.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,15 +15,14 @@ from fullbench.ledger.rows import Find
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item, Part, Turn
+from fullbench.nouns.item import AUTHOR, Item, Part, Turn
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.web.accounts.users import Pseudonyms, folded, unnamed_tags
 
 PERSON = f"{PEOPLE}:"
 """How the name of a contestant begins that is a person with an account."""
-AUTHOR = "author"
-"""The tag that names who wrote an item or a response, by account or by rater id."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,20 @@ class Content:
         ]
         return sorted({*named, *tagged})
 
+    def unnamed(self, accounts: Pseudonyms, but: Collection[str] = ()) -> Content:
+        """The same with the random ids of accounts (by their names, folded) in place of their names: in contestants
+        `human:NAME`, other than those of `but`, and in tags `author`."""
+        responses = tuple(
+            replace(
+                response,
+                contestant=contestant(response.contestant, {} if response.contestant in but else accounts),
+                tags=unnamed_tags(response.tags, accounts),
+            )
+            for response in self.responses
+        )
+        item = replace(self.item, tags=unnamed_tags(self.item.tags, accounts))
+        return replace(self, item=item, responses=responses)
+
     def case(self, form: str, criterion: str, shown: Sequence[int]) -> Case:
         """The case that a person hears who is shown the responses in this order."""
         return Case(self.item, tuple(self.responses[place] for place in shown), ballot(form), criterion)
@@ -104,6 +117,16 @@ class Content:
     def ordered(self, shown: Sequence[int]) -> Content:
         """The same with the responses in the order shown."""
         return replace(self, responses=tuple(self.responses[place] for place in shown))
+
+
+def contestant(name: str, accounts: Pseudonyms) -> str:
+    """A contestant's name without an account's name in it.
+
+    >>> [contestant(name, {"ann": "4f0c"}) for name in ("human:Ann", "human:Bob", "ann")]
+    ['human:4f0c', 'human:Bob', 'ann']
+    """
+    rater = accounts.get(folded(name.removeprefix(PERSON))) if name.startswith(PERSON) else None
+    return name if rater is None else f"{PERSON}{rater}"
 
 
 def parts_json(parts: Sequence[Part]) -> list[Any]:

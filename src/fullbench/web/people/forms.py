@@ -62,26 +62,34 @@ def known_yes(marks: Sequence[float]) -> bool:
 def place(text: str, ask: str, count: int) -> int:
     """The place of one of so many responses."""
     if not (text.isascii() and text.isdigit() and len(text) < 4 and int(text) < count):
-        raise InputError(ask)
+        raise _off_the_ballot(text, ask)
     return int(text)
 
 
 def mark(text: str, form: Ballot, ask: str) -> int:
     """A mark that the ballot allows."""
     if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < 8 and form.allows([float(text)])):
-        raise InputError(ask)
+        raise _off_the_ballot(text, ask)
     return int(text)
 
 
 def yes(fields: Fields, name: str, ask: str) -> bool:
     """A field that is yes or no."""
     if fields.get(name) not in {"yes", "no"}:
-        raise InputError(ask)
+        raise _off_the_ballot(fields.get(name, ""), ask)
     return fields[name] == "yes"
 
 
 def one_of(fields: Fields, name: str, known: Sequence[str], ask: str) -> str:
     """A field that is one of some words."""
     if fields.get(name) not in known:
-        raise InputError(ask)
+        raise _off_the_ballot(fields.get(name, ""), ask)
     return fields[name]
+
+
+def _off_the_ballot(found: str, ask: str) -> InputError:
+    """What is said of a field: what is asked where it is empty, else that there is no such choice."""
+    if not found:
+        return InputError(ask)
+    wrong = "{found!r} is not on the ballot; choose one of those shown"
+    return InputError(Note("web.wrong.off-the-ballot", wrong, found=found[:80]))

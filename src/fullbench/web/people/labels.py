@@ -8,7 +8,7 @@ of figures.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -22,14 +22,15 @@ from fullbench.files.writers import Columns
 from fullbench.ledger.rows import Find
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
+from fullbench.nouns.item import AUTHOR, Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import ADJUDICATION, PEOPLE, PILOT, Verdict
 from fullbench.web import pictures
+from fullbench.web.accounts.users import Pseudonyms, pseudonyms
 from fullbench.web.database import insert_here
 from fullbench.web.people import adjudicating
-from fullbench.web.people.content import AUTHOR, Content
+from fullbench.web.people.content import Content, contestant
 from fullbench.web.people.kind import Cast, Kind
 from fullbench.web.people.kinds import Write
 from fullbench.web.people.quality import together
@@ -63,7 +64,7 @@ def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | N
 
     `after` and `limit` give a part of them, by the votes' ids.
     """
-    people = raters(connection)
+    people, accounts = raters(connection), pseudonyms(connection)
     kind = study.kind
     query = (
         select(votes, tasks.c.role, tasks.c.content, tasks.c.probability, slots.c.revision.label("latest"))
@@ -75,7 +76,7 @@ def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | N
     )
     for row in connection.execution_options(yield_per=CHUNK).execute(query):
         yield {
-            "id": row.id, **_about(study, row.task, row.content, row.role), "judge": PEOPLE,
+            "id": row.id, **_about(study, row.task, row.content, row.role, accounts), "judge": PEOPLE,
             "rater": people.get(row.person, row.person), "revision": row.revision,
             "counts": row.revision == row.latest, **_said_by(kind, study, row.content, row.answer), "shown": row.shown,
             "right": row.right, "seconds": row.seconds, "at": row.at, "guideline": row.guideline,
@@ -83,11 +84,11 @@ def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | N
         }  # fmt: skip
 
 
-def _about(study: Study, task: int, content: Any, role: str) -> dict[str, Any]:
+def _about(study: Study, task: int, content: Any, role: str, accounts: Pseudonyms) -> dict[str, Any]:
     return {
         "study": study.name, "task": task, "item": content["item"]["id"], "role": role,
-        "contestants": [response["contestant"] for response in content["responses"]], "pilot": study.is_pilot,
-        "ballot": study.rules.ballot, "criterion": study.rules.criterion,
+        "contestants": [contestant(response["contestant"], accounts) for response in content["responses"]],
+        "pilot": study.is_pilot, "ballot": study.rules.ballot, "criterion": study.rules.criterion,
     }  # fmt: skip
 
 
@@ -99,13 +100,13 @@ def _said_by(kind: Kind, study: Study, content: Any, answer: dict[str, Any]) -> 
 
 def ruling_rows(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
     """What leads ruled on splits, a row each with all revisions, under the judge's name that rulings have."""
-    people, by_task = raters(connection), dict(contents(connection, study))
+    people, by_task, accounts = raters(connection), dict(contents(connection, study)), pseudonyms(connection)
     rulings = adjudicating.rulings(connection, study, revisions=True)
     latest = {ruling.task: ruling.revision for ruling in rulings}
     for ruling in rulings:
         content = by_task[ruling.task]
         yield {
-            "id": ruling.id, **_about(study, ruling.task, content, ruling.role), "judge": ADJUDICATION,
+            "id": ruling.id, **_about(study, ruling.task, content, ruling.role, accounts), "judge": ADJUDICATION,
             "rater": people.get(ruling.person, ruling.person), "revision": ruling.revision,
             "counts": ruling.revision == latest[ruling.task],
             **_said_by(study.kind, study, content, ruling.answer), "shown": list(range(len(content["responses"]))),
@@ -120,10 +121,18 @@ def export(connection: Connection, study: Study, path: Path) -> int:
 
 
 def verdicts(
-    connection: Connection, study: Study, find: Find | None = None, *, revisions: bool = False
+    connection: Connection,
+    study: Study,
+    find: Find | None = None,
+    *,
+    revisions: bool = False,
+    named: Collection[str] = (),
 ) -> Iterator[tuple[Vote, Case, Verdict]]:
-    """Every vote that counts (with `revisions` also those that were changed since) as verdicts, by task and time."""
-    people = raters(connection)
+    """Every vote that counts (with `revisions` also those that were changed since) as verdicts, by task and time.
+
+    Whoever wrote an answer stands there by a random id, but for the contestants `human:NAME` that are `named`.
+    """
+    people, accounts = raters(connection), pseudonyms(connection)
     by_task: dict[int, list[Vote]] = {}
     cast_votes = counted(connection, study, revisions=revisions)
     for vote in chain(cast_votes, adjudicating.rulings(connection, study, revisions=revisions)):
@@ -131,7 +140,7 @@ def verdicts(
     for task, content in contents(connection, study):
         if task not in by_task:
             continue
-        task_content = Content.of(content, find)
+        task_content = Content.of(content, find).unnamed(accounts, named)
         for vote in by_task[task]:
             # Leads rule as one, so that a later ruling takes the place of another lead's; who it was is known here.
             rater = ADJUDICATION if vote.role == adjudicating.ROLE else people.get(vote.person, vote.person)
@@ -146,13 +155,14 @@ def verdicts(
 
 @dataclass(frozen=True)
 class Kept:
-    """What a ledger took: new verdicts, how many of them are changes of earlier votes, those it had, and votes that
-    are older than what the same person said in the ledger since."""
+    """What a ledger took: new verdicts, how many of them are changes of earlier votes, those it had, votes that are
+    older than what the same person said in the ledger since, and contestants that were called by an account's name."""
 
     new: int
     changed: int
     known: int
     older: int
+    renamed: int
 
 
 def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pilot: bool = False) -> Kept:
@@ -173,7 +183,8 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
         raise InputError("what people wrote are items, not verdicts: export them as items")
     names_of_old = names(connection)
     new = changed = known = older = 0
-    incoming = verdicts(connection, study, find, revisions=True)
+    named_there, renamed = _named_there(connection, study, ledger)
+    incoming = verdicts(connection, study, find, revisions=True, named=named_there)
     while chunk := list(islice(incoming, CHUNK)):
         if study.is_pilot:
             chunk = [(vote, case, replace(verdict, rater=f"{PILOT}{verdict.rater}")) for vote, case, verdict in chunk]
@@ -198,7 +209,30 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
         rows_of = [{"case_key": case, "task": task} for case, task in sorted(noted)]
         connection.execute(insert_here(connection, kept).on_conflict_do_nothing(), rows_of)
     ledger.flush()
-    return Kept(new, changed, known, older)
+    return Kept(new, changed, known, older, renamed)
+
+
+def _named_there(connection: Connection, study: Study, ledger: Ledger) -> tuple[set[str], int]:
+    """The contestants `human:NAME` of a study whose answers a ledger has under that name of an account.
+
+    Keys are made of names, so the votes stay on those answers; an alias lets all of them be read under the random id.
+    How many got one now is said with them.
+    """
+    accounts, there, renamed = pseudonyms(connection), set(), 0
+    written_by = {
+        response["contestant"] for _, content in contents(connection, study) for response in content["responses"]
+    }
+    for name in sorted(written_by):
+        unnamed = contestant(name, accounts)
+        if unnamed == name:
+            continue
+        if name in ledger.formers("contestant", unnamed):
+            there.add(name)
+        elif next(iter(ledger.responses(name)), None) is not None:
+            ledger.alias("contestant", name, unnamed)
+            renamed += 1
+            there.add(name)
+    return there, renamed
 
 
 def _said(ledger: Ledger, cases: set[str]) -> dict[tuple[str, str, str], list[Verdict]]:
@@ -229,8 +263,9 @@ def written(connection: Connection, study: Study, find: Find | None = None) -> I
 def answered(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
     """Answers to the queues of `fullbench compose`, as rows that `fullbench compose accept` reads.
 
-    The majority decides; where it is a draw the row waits. A text is that of the first who agrees with the majority;
-    whose fault it is and what is wrong is what most of those say, of equally many the first; notes are all there.
+    A lead's ruling decides where there is one, else the majority; where that is a draw the row waits. A text is that of
+    the first who agrees with the majority; whose fault it is and what is wrong is what most of those say, of equally
+    many the first; notes are all there.
     """
     if study.kind_name not in {"rewrite", "verify"}:
         raise InputError(f"queues hold rewordings and references; {study.name!r} is of the kind {study.kind_name}")
@@ -239,6 +274,8 @@ def answered(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
     by_task: dict[int, list[Vote]] = {}
     for vote in counted_votes:
         by_task.setdefault(vote.task, []).append(vote)
+    for ruling in adjudicating.rulings(connection, study):
+        by_task[ruling.task], most[ruling.task] = [ruling], ruling.label
     for task, content in contents(connection, study):
         label = most.get(task)
         agreeing = [vote.answer for vote in by_task.get(task, ()) if label and vote.label == label]

@@ -30,15 +30,17 @@ PAGE = 50
 def contestants(connection: Connection, study: Study, rule: VoteRule = "default") -> list[Table]:
     """The leaderboards that the votes make: the figures that `fullbench report` shows of a ledger with them.
 
-    References that are checked are no contestants: of them it is what was found right and what was wrong.
+    References that are checked are no contestants: of them it is what was found right and what was wrong, and a lead's
+    ruling decides that by every rule.
     """
+    checks = study.kind_name == "verify"
     heard = [
         (case, verdict)
         for _, case, verdict in labels.verdicts(connection, study)
-        if verdict.judge != ADJUDICATION or rule == "adjudicated"
+        if verdict.judge != ADJUDICATION or rule == "adjudicated" or checks
     ]
     verdicts = [verdict for _, verdict in heard]
-    if study.kind_name == "verify":
+    if checks:
         items = {case.item.id: case.item for case, _ in heard}
         return [references.checked(Record(tuple(verdicts), items, {}))] if heard else []
     tables = leaderboard.tables(columns_of(verdicts), leaderboard.Settings(votes=rule)) if verdicts else []

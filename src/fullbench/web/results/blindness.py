@@ -8,6 +8,7 @@ that does not allow it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from fastapi import HTTPException, Request
@@ -16,7 +17,10 @@ from sqlalchemy import Connection, Select, func, or_, select
 from fullbench.web.accounts.users import User
 from fullbench.web.guard import Database, Reader
 from fullbench.web.people import visibility
+from fullbench.web.people.tables import campaign_items, studies
 from fullbench.web.results import tables
+from fullbench.web.results.recent import Recent
+from fullbench.web.results.rows import version
 from fullbench.web.words import key
 
 WITHHELD = key("This case is withheld while people judge it in an open study.")
@@ -40,6 +44,18 @@ def count(connection: Connection, items: Select[Any] | None) -> int:
     return int(connection.execute(select(func.count()).where(v.item_id.in_(items))).scalar_one())
 
 
+def stamp(connection: Connection) -> list[str]:
+    """What tells one state of what people judge from another: open studies with how many items each is about."""
+    items = (
+        select(studies.c.id, func.count())
+        .join(campaign_items, campaign_items.c.study == studies.c.id)
+        .where(studies.c.state == "open")
+        .group_by(studies.c.id)
+        .order_by(studies.c.id)
+    )
+    return [f"{study} {n}" for study, n in connection.execute(items)]
+
+
 def hidden(connection: Connection, user: User | None, case_keys: Sequence[str]) -> set[str]:
     """Of some cases, those that this user must not see."""
     items = withheld(connection, user)
@@ -61,3 +77,15 @@ def shows_results(request: Request, user: Reader, connection: Database) -> None:
         if request.url.path == "/":
             raise HTTPException(303, headers={"Location": "/work"})
         raise HTTPException(403, NO_RESULTS)
+    request.state.withheld = counted(request, connection, withheld(connection, user))
+
+
+def counted(request: Request, connection: Connection, items: Select[Any] | None) -> int:
+    """How many verdicts are withheld; remembered until the catalogue or what people judge changes."""
+    if items is None:
+        return 0
+    if not hasattr(request.app.state, "withheld"):
+        request.app.state.withheld = Recent[int](4)
+    remembered: Recent[int] = request.app.state.withheld
+    state = (version(connection), *stamp(connection))
+    return remembered.get(state, partial(count, connection, items))

@@ -18,7 +18,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.table import Table
 from fullbench.reports.tables import render, table_from_json
 from fullbench.reports.typed import packed_hint, unpacked_hint
-from fullbench.web.results import catalogue, tables
+from fullbench.web.results import blindness, catalogue, tables
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import put, studies
 from fullbench.web.results.rulings import is_person
@@ -118,9 +118,14 @@ class Heading:
 
 
 def item_tags(connection: Connection, study: int, most: int = GROUPS) -> dict[str, dict[str, str]]:
-    """The tags that part a study's items into a few groups, and each item's value."""
+    """The tags that part a study's items into a few groups, and each item's value.
+
+    Items that people judge in an open study have none meanwhile: a group may be one item, whose rulings it would tell.
+    """
     t, i = tables.tags.c, tables.items.c
     tagged = select(t.name, t.value, i.name.label("item")).join(tables.items, i.id == t.item_id)
+    if (judged := blindness.withheld(connection, None)) is not None:
+        tagged = tagged.where(i.id.not_in(judged))
     by_tag: dict[str, dict[str, str]] = {}
     for name, value, item in connection.execute(tagged.where(i.study_id == study).order_by(t.name, i.name)):
         by_tag.setdefault(name, {})[item] = value

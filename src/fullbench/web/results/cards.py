@@ -28,7 +28,7 @@ from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.studies import seated
 from fullbench.web.database import reading
-from fullbench.web.results import audits, boards, evidence, figures, listing, tables
+from fullbench.web.results import audits, blindness, boards, evidence, figures, listing, tables
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import judges, studies
@@ -116,8 +116,10 @@ def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named
     )
     names = judges(connection)
     totals = {names[judge]: (int(n), last) for judge, n, last in counts}
+    # Where people judge items, their tags are left out of every figure.
+    judged = [{"judged": judged}] if (judged := blindness.stamp(connection)) else []
     return {
-        name: digest([counted, totals.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16]
+        name: digest([counted, totals.get(PEOPLE), *([failed[name]] if name in failed else []), *judged])[:16]
         for name, counted in totals.items()
         if not is_panel(name) or name in named
     }
@@ -145,6 +147,11 @@ def compared(connection: Connection, ledger: Ledger, study: str, columns: Column
         chosen[random.Random(0).sample(items, max(1, len(items) * MOST // total))] = True
         drawn = there.rows(chosen[there.item.astype(np.int64)])
     record = ledger.beside(narrow.narrow(drawn), study=study).ordered()
+    if (judged := blindness.withheld(connection, None)) is not None:
+        i = tables.items.c
+        names = set(connection.execute(select(i.name).where(i.id.in_(judged))).scalars())
+        items = {name: replace(item, tags={}) if name in names else item for name, item in record.items.items()}
+        record = replace(record, items=items)
     return Source(study, record, len(record) if total > MOST else 0, total, tags)
 
 

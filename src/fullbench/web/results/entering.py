@@ -16,8 +16,9 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.verdict import FAULTS, PILOT, Verdict
+from fullbench.web.accounts.users import pseudonyms, unnamed_tags
 from fullbench.web.results import search, tables
-from fullbench.web.results.pseudonyms import pseudonyms, unnamed
+from fullbench.web.results.pseudonyms import unnamed
 from fullbench.web.results.rows import (
     Row,
     chunks,
@@ -193,10 +194,11 @@ class Batch:
             for name, item in told_of.items()
         ]
         put(self.connection, tables.items, titled, ["id"], ["title"])
+        accounts = pseudonyms(self.connection)
         tags = [
             {"item_id": ids[name], "name": tag[:200], "value": value[:1000]}
             for name, item in told_of.items()
-            for tag, value in item.tags.items()
+            for tag, value in unnamed_tags(item.tags, accounts).items()
         ]
         put(self.connection, tables.tags, tags, ["item_id", "name"], ["value"])
         return ids

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, select, true
@@ -14,8 +14,9 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.item import Turn
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import rendering
+from fullbench.web.accounts.users import pseudonyms, unnamed_tags
 from fullbench.web.results import tables
-from fullbench.web.results.pseudonyms import pseudonyms, unnamed
+from fullbench.web.results.pseudonyms import unnamed
 from fullbench.web.results.rows import studies
 from fullbench.web.results.rulings import is_person
 from fullbench.web.results.wording import answer_name, mark_in_words, placing
@@ -174,6 +175,10 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
     shown = [(case_key, orders[case_key]) for case_key in keys if case_key in orders]
     places = {case_key: place for place, (case_key, _) in enumerate(shown)}
     cases = {case.key: case for case in ledger.cases(keys)}
+    for case_key, case in cases.items():
+        tags = unnamed_tags(case.item.tags, accounts)
+        if tags is not case.item.tags:
+            cases[case_key] = replace(case, item=replace(case.item, tags=tags))
     settings = {
         verdict.judge: ledger.settings_behind("judge", verdict.judge) or {} for verdict in heard if verdict.prompt
     }

@@ -5,23 +5,15 @@ Ledgers of the first release, and files of labels, may name people; the pages, t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlalchemy import Connection, Engine, insert, select
 
 from fullbench.nouns.verdict import Verdict
 from fullbench.web.accounts.tables import users
-from fullbench.web.accounts.users import folded
+from fullbench.web.accounts.users import Pseudonyms, folded, pseudonyms
 from fullbench.web.database import engine_for, reading, writing
 from fullbench.web.results import tables
-
-Pseudonyms = Mapping[str, str]
-"""The random id of each account by its name, as names are compared."""
-
-
-def pseudonyms(connection: Connection) -> Pseudonyms:
-    return {row.name_key: row.rater for row in connection.execute(select(users.c.name_key, users.c.rater))}
 
 
 def accounts_in(database: str) -> Pseudonyms:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection, Engine, delete, func, select
 
 from fullbench.ledger.store import Ledger
+from fullbench.ledger.succession import Succession, successions
 from fullbench.nouns.digests import digest
 from fullbench.nouns.note import Note
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.studies import seated
 from fullbench.web.database import reading
-from fullbench.web.results import boards, catalogue, figures, panels, tables
+from fullbench.web.results import blindness, boards, catalogue, figures, panels, seams, tables
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.rows import studies
 from fullbench.web.results.rulings import is_panel, is_person
@@ -24,9 +25,10 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
 
     `going` is asked before each; False ends it early.
     """
-    failed = ledger.failed()
+    failed, succeeded = ledger.failed(), successions(ledger)
     with reading(engine) as connection:
-        wanted = _stamps(connection, failed, {study: ledger.pilot_votes(study) for study in studies(connection)})
+        pilots = {study: ledger.pilot_votes(study) for study in studies(connection)}
+        wanted = _stamps(connection, failed, pilots, succeeded)
         b = tables.boards.c
         known = {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
         there = studies(connection)
@@ -56,6 +58,8 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
             note = seated.pilot_note(ledger, study) if is_person(judge) else None
             if note is not None:
                 board = replace(board, tables=[_with_note(linked, note) for linked in board.tables])
+            if any(each.study == study and judge in {each.old, each.new} for each in succeeded):
+                board = seams.seamed(board, ledger, subject.link)
             boards.keep(engine, "board", board.name, wanted[study, judge, criterion], boards.dump(board))
             computed += 1
     gone = set(known) - {boards.board_name(*subject) for subject in wanted}
@@ -70,13 +74,18 @@ def _with_note(linked: Linked, note: Note) -> Linked:
 
 
 def _stamps(
-    connection: Connection, failed: Mapping[str, int], pilots: Mapping[str, int]
+    connection: Connection,
+    failed: Mapping[str, int],
+    pilots: Mapping[str, int],
+    succeeded: Sequence[Succession],
 ) -> dict[tuple[str, str, str], str]:
     """What the board of each study, judge and criterion would be computed from: equal texts, equal boards.
 
-    `pilots` counts the votes of pilots in each study, which people's boards say that they leave out.
+    `pilots` counts the votes of pilots in each study, which people's boards say that they leave out; `succeeded` are
+    the successions of judges, whose boards show the seam.
     """
     c, s = tables.counts.c, tables.state.c
+    judged = blindness.stamp(connection)
     tagged = connection.execute(select(func.count()).select_from(tables.tags)).scalar_one()
     turned = [
         row.value for row in connection.execute(select(s.value).where(s.name.startswith("panel ")).order_by(s.name))
@@ -97,10 +106,12 @@ def _stamps(
             [
                 *own,
                 tagged,
+                *([{"judged": judged}] if judged else []),
                 turned if is_panel(key[1]) else [],
                 beside(*key),
                 *([failed[key[1]]] if key[1] in failed else []),
                 *([{"pilot": pilots[key[0]]}] if is_person(key[1]) and pilots.get(key[0]) else []),
+                *seams.behind(key, succeeded, counted),
             ]
         )[:16]
         for key, own in counted.items()

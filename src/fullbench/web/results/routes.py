@@ -54,7 +54,9 @@ def page(request: Request, template: str, values: dict[str, Any] | None) -> HTML
     """A public page; 404 where there is nothing to show."""
     if values is None:
         raise HTTPException(404, key("There is no such page, or not yet."))
-    return render(request, template, layout="base.html", **values)
+    return render(
+        request, template, layout="base.html", **{"withheld": getattr(request.state, "withheld", 0), **values}
+    )
 
 
 @router.get("/")
@@ -122,9 +124,7 @@ def verdicts(
         "older": f"/verdicts?{wanted.address(before=listed.older)}" if listed.older is not None else None,
         "newer": f"/verdicts?{wanted.address(after=listed.newer)}" if listed.newer is not None else None,
     }
-    return page(
-        request, "public/verdicts.html", {**values, **turned, "withheld": blindness.count(connection, kept_back)}
-    )
+    return page(request, "public/verdicts.html", {**values, **turned})
 
 
 @router.get("/cases/{case_key}")

@@ -26,6 +26,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.item import SENSITIVE
 from fullbench.nouns.picture import Picture
 from fullbench.reports.page import shrunk
+from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.ledgers import study_of
 from fullbench.web.pages import environment, static_file
@@ -34,7 +35,6 @@ from fullbench.web.results import blindness, boards, cards, listing, pseudonyms,
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import judge_name
-from fullbench.web.results.pseudonyms import Pseudonyms
 from fullbench.web.results.rows import judges
 from fullbench.web.results.rulings import is_person
 from fullbench.web.results.site_data import write_data

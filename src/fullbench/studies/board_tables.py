@@ -1,0 +1,56 @@
+"""A leaderboard as it is shown: settings from words, tables, the page. Apart from asking, which is slow to import."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+from fullbench.columns.table import Columns
+from fullbench.errors import InputError
+from fullbench.figures.leaderboard import Settings
+from fullbench.figures.matches import RULES
+from fullbench.figures.standings import standings
+from fullbench.nouns.record import Record
+from fullbench.nouns.table import Table
+from fullbench.stats.joining import VOTE_RULES
+from fullbench.stats.ties import Ties
+
+
+def settings(
+    rule: str | None, ties: str, seed: int, reference: str | None = None, *, visible: bool = False
+) -> Settings:
+    """Settings from words, each checked.
+
+    A rule joins what one judge ruled on the same responses: both orders of a model, several votes of people. Some join
+    one of them alone, and leave the other to its usual rule.
+    """
+    if rule is not None and rule not in {*RULES, *VOTE_RULES}:
+        known_rules = ", ".join(dict.fromkeys((*RULES, *VOTE_RULES)))
+        raise InputError(f"unknown rule {rule!r}; known: {known_rules}")
+    orders = RULES[RULES.index(rule)] if rule in RULES else "mean"
+    votes = VOTE_RULES[VOTE_RULES.index(rule)] if rule in VOTE_RULES else "default"
+    known: tuple[Ties, ...] = get_args(Ties)
+    if ties not in known:
+        raise InputError(f"unknown way of rating ties {ties!r}; known: {', '.join(known)}")
+    return Settings(orders, known[known.index(ties)], reference, seed, votes=votes, visible=visible)
+
+
+def tables(
+    record: Record, judge: str, chosen: Settings, tag: str | None = None, *, columns: Columns | None = None
+) -> list[Table]:
+    """The leaderboard's tables, the heat map by a tag of the items among them; by family where there are families."""
+    if tag is None and any("family" in item.tags for item in record.items.values()):
+        tag = "family"
+    contestants = record.contestants if columns is None else columns.names["contestant"]
+    if chosen.reference not in contestants:
+        chosen = replace(chosen, reference=None)
+    return standings(record, judge, chosen, tag=tag, columns=columns)
+
+
+def page(record: Record, tables: Sequence[Table], out: Path, digest: str) -> None:
+    """The leaderboard as a page with its charts."""
+    from fullbench.reports.overview import page as render
+
+    render("Leaderboard", record, tables, out, source={"ledger": digest})
