@@ -14,7 +14,7 @@ def test_every_judge_is_measured_and_its_pupil_compared(tmp_path):
     from fullbench.training.generator.experiment import Experiment, Plan, tiny
 
     torch.set_num_threads(1)
-    Experiment(tiny(Plan(tmp_path, seconds=15.0)), None).run()
+    Experiment(tiny(Plan(tmp_path, seconds=15.0, limit=3600.0)), None).run()
     results = json.loads((tmp_path / "results.json").read_text())
     judges = {row["judge"]: row for row in results["judges"]}
     assert set(judges) == {"exact", "chance", "errs in 30 %"}
