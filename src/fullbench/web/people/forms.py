@@ -91,5 +91,6 @@ def _off_the_ballot(found: str, ask: str) -> InputError:
     """What is said of a field: what is asked where it is empty, else that there is no such choice."""
     if not found:
         return InputError(ask)
-    wrong = "{found!r} is not on the ballot; choose one of those shown"
-    return InputError(Note("web.wrong.off-the-ballot", wrong, found=found[:80]))
+    return InputError(
+        Note("web.wrong.off-the-ballot", "{found!r} is not on the ballot; choose one of those shown", found=found[:80])
+    )
