@@ -186,8 +186,11 @@ def test_inspect_logs_in_and_out(cli, tmp_path):
         log.writestr("header.json", json.dumps({"eval": {"task": "t", "model": "m"}}))
         for sample in samples:
             log.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
+        broken = {"id": 9, "epoch": 1, "input": "Q9", "target": "T", "error": {"message": "no server"}, "output": {}}
+        log.writestr("samples/9_epoch_1.json", json.dumps(broken))
     items, said, ruled = taken(cli, "inspect", tmp_path / "log.eval")
-    assert [items[f"t/{n}"].question for n in range(3)] == ["Q0", "Q1", "Q2"]
+    assert [items[f"t/{n}"].question for n in (0, 1, 2, 9)] == ["Q0", "Q1", "Q2", "Q9"]
+    assert sorted(item for item, *_ in said) == ["t/0", "t/1", "t/2"], "one that ended in an error is no empty answer"
     assert [v.marks[0] for v in ruled if v.judge == "match"] == [1, 0, 1]
     assert {v.criterion for v in ruled if v.judge == "grader"} == {"tone", "facts"}
     keep(tmp_path / "i.ledger", items, said, ruled)

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,41 @@ def test_notebooks_run(notebook):
     for number, cell in enumerate(code):
         exec(compile("".join(cell["source"]), f"{notebook.name}:{number}", "exec"), names)
     assert any("text/html" in output.get("data", {}) for cell in code for output in cell["outputs"]), "it was executed"
+
+
+def in_a_kernel(notebook, folder):
+    """The notebook's outputs, run by a kernel of its own."""
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: a kernel runs the notebooks with it")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # theirs, about folders and event loops
+        place = {"metadata": {"path": str(folder)}}
+        nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources=place).execute()
+    return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_real_kernel_runs_the_notebooks(path, tmp_path):
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+    outputs = in_a_kernel(nbformat.read(path, as_version=4), tmp_path)
+    assert any("text/html" in output.get("data", {}) for output in outputs)
+
+
+@pytest.mark.slow
+def test_progress_is_drawn_in_the_cell(tmp_path):
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+    code = """
+from fullbench import judge
+items = [{"id": f"q{n}", "question": "多少?"} for n in range(40)]
+said = [{"item": f"q{n}", "contestant": who, "text": who * n} for n in range(40) for who in ("ab", "c")]
+record = judge(items, said, judge="length", ballot="choice", ledger="progress.ledger")
+"""
+    outputs = in_a_kernel(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), tmp_path)
+    shown = [output["data"]["text/plain"] for output in outputs if "data" in output]
+    assert len(shown) == 1, "one line, redrawn"
+    assert shown[0].startswith("verdicts: 80 of 80"), "both orders of 40 pairs, all done"
+    assert not [output for output in outputs if output.get("name") == "stderr"]
 
 
 def test_there_are_three_notebooks():

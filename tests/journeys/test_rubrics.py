@@ -12,6 +12,7 @@ from statistics import fmean
 import pytest
 from typer.testing import CliRunner
 
+from fullbench import Ledger
 from fullbench.cli.app import app
 from fullbench.errors import InputError
 from tests.scripted_server import ScriptedServer
@@ -310,6 +311,37 @@ def held_out_items(folder, weights, rows):
     expected = np.corrcoef(overall, [fmean(marks) for marks in people.values()])[0, 1]
     assert abs(rows["the same judge, one overall mark"][0]["value"] - expected) < 1e-9
     return {item for item, _ in people}
+
+
+def test_a_rubric_is_proposed_alone_read_by_a_person_and_judged_by(tmp_path):
+    with ScriptedServer({"m": by_traits}) as server:
+        files, out = labelled(tmp_path, server.url, items=6), tmp_path / "proposed.toml"
+        model = ("--model", f"vllm:m@{server.url}", "--count", "3", "--quiet")
+        words = ["rubric", "propose", *files, *model, "--out"]
+        told = CliRunner().invoke(app, list(map(str, [*words, out])))
+        assert told.exit_code == 0, told.output
+        assert "Asked 1, known 0, failed 0" in told.output
+        assert "fullbench rubric confirm" in told.output
+        assert "answer-" in server.asked[0].words, "examples are shown"
+        again = CliRunner().invoke(app, list(map(str, [*words, tmp_path / "again.toml"])))
+        assert "Asked 0, known 1" in again.output, again.output
+        judged = ("judge", *files[:4], "--ledger", tmp_path / "j.ledger", "--rubric", out, "--json", "--quiet",
+                  "--judge", f"vllm:m@{server.url}?mode=direct")  # fmt: skip
+        with pytest.raises(InputError, match="was proposed by a model and waits for a person"):
+            cli(*judged)
+        cli("rubric", "confirm", out, "--by", "安娜", "--leave-out", "round", "--yes")
+        tables = json.loads(cli(*judged))
+    with Ledger(tmp_path / "j.ledger", read_only=True) as ledger:
+        marks = {(v.item, v.contestants[0], v.criterion): v.marks[0] for v in ledger.record()}
+    texts = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text(encoding="utf-8").splitlines()]
+    kept = [name for name in ("sharp", "红色") if any(name == place[2] for place in marks)]
+    assert kept == ["sharp", "红色"]
+    assert not any(place[2] == "round" for place in marks)
+    for answer in texts:
+        for name in kept:
+            mark = marks[answer["item"], answer["contestant"], name]
+            assert mark == 1 + (name in answer["text"].split()), (answer, name)
+    assert any(table["source"].get("judge", "").startswith("rubric:") for table in tables)
 
 
 def test_too_few_marks_teach_nothing_and_say_so(tmp_path):

@@ -74,7 +74,7 @@ class LineWatch:
     The clock starts with the first that came back: the workers of a cluster take a while to be there.
     """
 
-    def __init__(self, what: str, total: int | None, out: IO[str], every: float = _EVERY) -> None:
+    def __init__(self, what: str, total: int | None, out: IO[str] | _Cell, every: float = _EVERY) -> None:
         self._what, self._total, self._out, self._every = what, total, out, every
         self._lock = threading.Lock()
         self._started = self._last = time.monotonic()
@@ -92,6 +92,11 @@ class LineWatch:
             self._tallies[tally.name] = tally
             self._say(now)
 
+    def finish(self) -> None:
+        """Say what came after the last line."""
+        if self._tallies:
+            self._say(time.monotonic())
+
     def _say(self, now: float) -> None:
         tallies = list(self._tallies.values())
         done = sum(tally.done for tally in tallies)
@@ -105,6 +110,19 @@ class LineWatch:
         with suppress(OSError):  # nobody reads it any longer, which is no reason to stop
             self._out.write(text + "\n")
             self._out.flush()
+
+
+class _Cell:
+    """The output of a notebook's cell, in which each line takes the place of the one before."""
+
+    def __init__(self) -> None:
+        self._shown = sys.modules["IPython"].display.display({"text/plain": ""}, raw=True, display_id=True)
+
+    def write(self, text: str) -> None:
+        self._shown.update({"text/plain": text.strip()}, raw=True)
+
+    def flush(self) -> None:
+        """Each line is shown at once."""
 
 
 class LiveWatch:
@@ -160,9 +178,14 @@ def watching(
     if quiet:
         yield None
         return
-    notebook = in_notebook()
-    if not notebook and not sys.stderr.isatty():
-        each = [total] * len(names) if isinstance(total, int) else [total[name] for name in names] if total else []
+    each = [total] * len(names) if isinstance(total, int) else [total[name] for name in names] if total else []
+    if in_notebook():
+        # Bars would need ipywidgets there, and show nothing without.
+        in_cell = LineWatch(what, sum(each) if each else None, _Cell(), _REDRAW)
+        yield in_cell
+        in_cell.finish()
+        return
+    if not sys.stderr.isatty():
         yield LineWatch(what, sum(each) if each else None, sys.stderr)
         return
     from rich.console import Console
@@ -177,9 +200,7 @@ def watching(
         TextColumn("[green]{task.fields[spent]}"),
         TimeRemainingColumn(compact=True),
     )
-    # In a notebook, rich draws in the cell's own output, whatever becomes of standard error.
-    console = Console(force_jupyter=True) if notebook else Console(file=terminal(sys.stderr))
-    with Progress(*columns, console=console) as progress:
+    with Progress(*columns, console=Console(file=terminal(sys.stderr))) as progress:
         totals = {name: total[name] if isinstance(total, Mapping) else total for name in names}
         watch = LiveWatch(progress, totals)
         yield watch

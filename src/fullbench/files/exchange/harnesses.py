@@ -160,6 +160,9 @@ def inspect(path: Path, _options: Mapping[str, str]) -> Brought:
             reference = ", ".join(map(str, target)) if isinstance(target, list) else target
             name = f"{task}/{sample.get('id')}" if task else str(sample.get("id"))
             item = held.item(Item(name, turns, reference or None, tags={"task": task} if task else {}))
+            if sample.get("error"):
+                held.leave_out("samples that ended in an error: their items are here, their answers are not")
+                continue
             number = held.response(item, model, (_completion(sample),))
             for scorer, score in (sample.get("scores") or {}).items():
                 _scored(held, str(scorer), item, (model, number), score)
