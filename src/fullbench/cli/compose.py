@@ -62,6 +62,33 @@ def duplicates(
     show([*tables, across(pictures, others, most=most)] if others else tables, as_json=as_json, out=out)
 
 
+@compose_app.command("draw")
+def draw(
+    sources: Annotated[list[Path], typer.Argument(metavar="ITEMS...", help="Files of items: JSONL, CSV or Parquet.")],
+    each: Annotated[int, typer.Option(min=1, help="How many items of each data set.")],
+    out: Annotated[Path, typer.Option(help="Write the items here (.jsonl, .csv or .parquet).")],
+    by: Annotated[str, typer.Option(help="The tag that tells them apart; a file is a data set by itself.")] = "dataset",
+    seed: Annotated[int, typer.Option(help="Another number draws other items.")] = 0,
+) -> None:
+    """Draw so many items of each data set, the same ones for the same seed.
+
+    Examples:
+
+        fullbench compose draw coco.jsonl charts.jsonl math.parquet --each 300 --out items.jsonl
+
+        fullbench compose draw items.jsonl --by ability --each 50 --seed 7 --out fewer.jsonl
+    """
+    from fullbench.files.nouns import read_items, write_items
+    from fullbench.studies import drawing_items
+
+    items = drawing_items.by_source({path.stem: list(read_items(path)) for path in sources})
+    drawn = drawing_items.draw(items, each=each, by=by, seed=seed)
+    count = write_items(out, drawn.items)
+    for group, (taken, there) in drawn.counts.items():
+        say(f"{by} {group}: {taken:,} of {there:,} items{', fewer than asked for' if taken < each else ''}")
+    say(f"Written: {out} ({count} of {len(items)} items)")
+
+
 @compose_app.command("rewrite")
 def rewrite(
     items: ItemsOption,
