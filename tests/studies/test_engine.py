@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterable, Iterator
+from itertools import count
 
 import pytest
 
@@ -151,13 +152,15 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path):
             yield Case(Item.ask(f"i{i}", "How many?"), answers(f"i{i}", a="Three."), Score(1, 5))
 
     def peak(n: int) -> int:
-        with Ledger(tmp_path / f"{n}.ledger") as ledger:
+        with Ledger(tmp_path / f"{next(numbers)}.ledger") as ledger:
             tracemalloc.start()
             hear([Quick()], lambda _: docket(n), ledger)
             top = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
         return top
 
+    numbers = count()
     peak(100)
-    # below 12,000 cases the queues are not full yet
-    assert peak(16_000) - peak(12_000) < 330_000
+    # Below 12,000 cases the queues are not full yet. What is held by chance, since one thread is ahead of another at the
+    # moment of the peak, is no growth: the second try decides.
+    assert any(peak(24_000) - peak(12_000) < 1_000_000 for _ in range(2))

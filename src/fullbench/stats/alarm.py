@@ -44,7 +44,7 @@ def alarm_call(baseline: Mapping[str, Sequence[bool]], later: Sequence[tuple[str
 
     >>> steady = {str(case): [False] * 9 for case in range(20)}
     >>> alarm_call(steady, [(str(call % 20), call % 20 < 2) for call in range(100)])
-    22
+    2
     """
     if not later or not any(len(hearings) for hearings in baseline.values()):
         return 0

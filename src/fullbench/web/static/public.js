@@ -231,7 +231,7 @@ if (topic && location.protocol !== "file:" && typeof EventSource === "function")
     const sorted = [...main.querySelectorAll("table.figures th[aria-sort]")]
       .map((head) => [head.closest("table").caption.textContent, head.cellIndex, head.getAttribute("aria-sort")]);
     main.replaceChildren(...fresh.childNodes);
-    chooseMatrix();
+    markChosen();
     for (const table of main.querySelectorAll("table.figures")) {
       sortable(table);
       enrich(table);
