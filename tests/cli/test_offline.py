@@ -33,6 +33,7 @@ def ranking(done):
     return {row[name].split("#")[0]: row[score] for row in table["rows"]}
 
 
+@pytest.mark.slow
 @with_tools
 @with_photos
 def test_on_real_photos_the_known_order_is_found(tmp_path):

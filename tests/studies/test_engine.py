@@ -141,6 +141,7 @@ def test_contestants_answer_once_and_refusals_are_answers(ledger):
     assert {(r.item, r.sample) for r in said} == {(it.id, trial) for it in ITEMS for trial in (0, 1)}
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_cases(tmp_path):
     class Quick(Plain):
         def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
@@ -161,6 +162,6 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path):
 
     numbers = count()
     peak(100)
-    # Below 12,000 cases the queues are not full yet. What is held by chance, since one thread is ahead of another at the
-    # moment of the peak, is no growth: the second try decides.
+    # Below 12,000 cases the queues are not full yet. What is held by chance, since one thread is ahead of another at
+    # the moment of the peak, is no growth: the second try decides.
     assert any(peak(24_000) - peak(12_000) < 1_000_000 for _ in range(2))

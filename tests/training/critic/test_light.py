@@ -213,6 +213,7 @@ def test_without_a_reference_none_is_looked_at():
     assert measures(bare) != measures(case)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="the released scores of MLLM-as-a-Judge are not at hand")
 def test_on_the_released_scores_it_beats_the_mean_on_items_it_never_saw(tmp_path):
     found = run(
