@@ -259,7 +259,7 @@ def test_a_critic_of_ones_own_is_audited(call, tmp_path):
     call("critic", "train", "--kind", "light", "--benchmark", "alignmmbench", "--external", "fickle", "--out", "mine")
     (card,) = cards(call("audit", "trained:mine", "--quick", "--quiet", "--json"))
     measures = card["measures"]
-    assert "+light#" in card["judge"]
+    assert "+light2#" in card["judge"]
     assert measures["verdicts"] == measures["cases"] == len(list(docket(SIZES["quick"], 0)))
     # it reads no picture: where the picture is hidden there is no reference, so it recuses, and nothing is claimed
     assert measures["sees"] == "unknown"
