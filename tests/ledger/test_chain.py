@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import tempfile
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -66,7 +68,8 @@ def named(problems, table, row):
 def test_flip_any_byte_of_any_column_and_that_row_is_named(kept_file, tmp_path, data):
     table = data.draw(st.sampled_from(list(schema.TABLES)))
     column = data.draw(st.sampled_from([*schema.columns(table), *SEAL]))
-    copy = tmp_path / "copy.ledger"
+    # A place of its own each time: a log that was left beside the copy before would be taken for this one's.
+    copy = Path(tempfile.mkdtemp(dir=tmp_path)) / "copy.ledger"
     shutil.copy(kept_file, copy)
     with intruder(str(copy)) as connection:
         connection.row_factory = sqlite3.Row
@@ -142,7 +145,8 @@ def _flipped(value, data):
 
 def test_a_setting_that_is_no_text_any_more_is_named(kept_file, tmp_path):
     """The place of the pictures is read when a ledger is opened."""
-    copy = tmp_path / "copy.ledger"
+    # A place of its own each time: a log that was left beside the copy before would be taken for this one's.
+    copy = Path(tempfile.mkdtemp(dir=tmp_path)) / "copy.ledger"
     shutil.copy(kept_file, copy)
     with intruder(str(copy)) as connection:
         connection.execute("UPDATE settings SET value = CAST(? AS TEXT)", (b"\xaf" + b"tmp/kept",))

@@ -165,3 +165,17 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path):
     # Below 12,000 cases the queues are not full yet. What is held by chance, since one thread is ahead of another at
     # the moment of the peak, is no growth: the second try decides.
     assert any(peak(24_000) - peak(12_000) < 1_000_000 for _ in range(2))
+
+
+def test_calls_that_are_paid_and_not_yet_back_are_not_foreseen_twice():
+    budget = Budget(0.405, guess=0.01)
+    share = budget.share()
+    for _ in range(25):
+        assert share.reserve()
+        share.spend(0.01)
+    for _ in range(15):
+        share.pay(Usage(calls=1, dollars=0.01))
+    assert budget.foreseen() == pytest.approx(0.26), "ten of 25 that are paid are not back yet"
+    assert sum(share.reserve() for _ in range(40)) == 15
+    share.spend(0.2)
+    assert not share.reserve(), "attempts of which nothing came count too"

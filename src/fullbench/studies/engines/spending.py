@@ -23,10 +23,21 @@ class Budget:
     spent: float = 0.0
     paid: int = 0
     in_flight: int = 0
+    settled: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
         self.spent += self.before
+
+    def foreseen(self) -> float:
+        """What will be spent once all in flight and one task more are done.
+
+        Calls are paid before their tasks are done: what those in flight have cost already is part of what they will
+        cost, and no more than that. On a cluster a good part of them may have been paid and not yet come back.
+        """
+        own = self.spent - self.before
+        mean = max(self.settled / self.paid, own / (self.paid + self.in_flight)) if self.paid else self.guess
+        return self.before + max(self.settled + (self.in_flight + 1) * mean, own + mean)
 
     def share(self) -> Share:
         """A part for one judge or contestant."""
@@ -49,8 +60,7 @@ class Share:
         """Whether one more task may be asked; it then counts as in flight."""
         budget = self.budget
         with budget.lock:
-            mean = (budget.spent - budget.before) / budget.paid if budget.paid else budget.guess
-            if budget.spent + (budget.in_flight + 1) * mean > budget.limit or budget.spent >= budget.limit > 0:
+            if budget.foreseen() > budget.limit or budget.spent >= budget.limit > 0:
                 return False
             budget.in_flight += 1
             return True
@@ -64,6 +74,7 @@ class Share:
         """A task is done."""
         with self.budget.lock:
             self._add(settled=usage.dollars or 0.0)
+            self.budget.settled += usage.dollars or 0.0
             self.budget.paid += 1
             self.budget.in_flight -= 1
 
