@@ -20,7 +20,7 @@ from typing import Any
 from fullbench.models.pipelines import PipelineModel
 from fullbench.nouns.item import Turn
 from fullbench.nouns.model import Prompt
-from scripts.bench import Row, Target
+from scripts.bench import Row, Target, per_second
 
 DRAWING, LEARNING = Target(0.95, least=True), Target(0.9, least=True)
 
@@ -73,15 +73,6 @@ def _large(folder: Path, size: Size, tiny: Any) -> Path:
     return folder / "pipe"
 
 
-def _fastest(work: Callable[[], object], count: int, times: int) -> float:
-    best = 0.0
-    for _ in range(times):
-        started = time.perf_counter()
-        work()
-        best = max(best, count / (time.perf_counter() - started))
-    return best
-
-
 def _drawing(folder: Path, size: Size) -> Row:
     import torch
 
@@ -101,7 +92,7 @@ def _drawing(folder: Path, size: Size) -> Row:
         assert all(reply.pictures for reply in model.answer(prompts))
 
     pipeline(words[: size.batch], num_inference_steps=size.steps)
-    ours_a_second, bare_a_second = _fastest(ours, count, 2), _fastest(bare, count, 2)
+    ours_a_second, bare_a_second = per_second(ours, count, 2), per_second(bare, count, 2)
     return Row.of(
         f"draw with {size.what}", ours_a_second, bare_a_second, "a bare loop of diffusers", "/s", target=DRAWING
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,7 +25,7 @@ from fullbench.benchmarks.mj_bench.bench import mj_bench
 from fullbench.judges.scorers.classical import measure
 from fullbench.judges.scorers.pictures import decode
 from fullbench.judges.scorers.scorer import Scorer, ScorerJudge
-from scripts.bench import Row, Target
+from scripts.bench import Row, Target, per_second
 
 if TYPE_CHECKING:
     from fullbench.judges.scorers.hub import HubScorer
@@ -48,16 +48,6 @@ def _pictures(folder: Path, count: int = COUNT) -> list[Picture]:
         path.write_bytes(out.getvalue())
         made.append(Picture.read(path))
     return made
-
-
-def _per_second(work: Callable[[], object], count: int, times: int = 2) -> float:
-    """The best of some runs, each timed whole."""
-    best = 0.0
-    for _ in range(times):
-        started = time.perf_counter()
-        work()
-        best = max(best, count / (time.perf_counter() - started))
-    return best
 
 
 def _bare(scorer: Scorer, pictures: Sequence[Picture]) -> None:
@@ -83,8 +73,8 @@ def _cases(pictures: Sequence[Picture], prompts: int = 1) -> list[Case]:
 def _compare(what: str, scorer: Scorer, pictures: Sequence[Picture]) -> list[Row]:
     cases = _cases(pictures)
     _bare(scorer, pictures[:BATCH])
-    bare = _per_second(lambda: _bare(scorer, pictures), len(pictures))
-    ours = _per_second(lambda: _judged(scorer, cases), len(pictures))
+    bare = per_second(lambda: _bare(scorer, pictures), len(pictures))
+    ours = per_second(lambda: _judged(scorer, cases), len(pictures))
     named = f"score pictures with {what}, decoding included"
     return [Row.of(named, ours, bare, "a bare loop", "/s", target=FLOOR)]
 
@@ -127,7 +117,7 @@ def _from_disk(scorer: HubScorer, pictures: Sequence[Picture], prompts: int, bar
     decoding = _decoding_alone(scorer, pictures)
     print(f"the bare model {bare:,.0f}/s, decoding alone with {scorer.decoder} {decoding:,.0f}/s")
     cases = _cases(pictures, prompts)
-    ours = _per_second(lambda: _judged(scorer, cases, GPU_BATCH), len(cases), times=2)
+    ours = per_second(lambda: _judged(scorer, cases, GPU_BATCH), len(cases), times=2)
     floor = "the bare model" if bare < decoding else "decoding alone"
     what = f"score JPEGs with CLIP ViT-L/14, decoder={scorer.decoder}"
     return Row.of(what, ours, min(bare, decoding), floor, "/s", target=FLOOR)
@@ -149,7 +139,7 @@ def _model_alone(source: Path, count: int) -> float:
             torch.cuda.synchronize()
 
     bare()
-    return _per_second(bare, count, times=3)
+    return per_second(bare, count, times=3)
 
 
 def _decoding_alone(scorer: HubScorer, pictures: Sequence[Picture]) -> float:
@@ -160,9 +150,9 @@ def _decoding_alone(scorer: HubScorer, pictures: Sequence[Picture]) -> float:
             for start in range(0, len(pictures), GPU_BATCH):
                 scorer.collate([scorer.raw(picture) for picture in pictures[start : start + GPU_BATCH]])
 
-        return _per_second(on_card, len(pictures))
+        return per_second(on_card, len(pictures))
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        return _per_second(lambda: list(pool.map(lambda one: scorer.prepare(decode(one)), pictures)), len(pictures))
+        return per_second(lambda: list(pool.map(lambda one: scorer.prepare(decode(one)), pictures)), len(pictures))
 
 
 def _cells() -> list[Row]:

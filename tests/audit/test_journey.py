@@ -220,8 +220,9 @@ def test_usual_and_deep_audits_come_to_a_whole_card(call, tmp_path, size, least,
     assert measures["faults"] == measures["reading_misled"] == 0
     assert measures["sees"] == "sees"
     length = measures["sways"]["length"]
-    # an interval of 95 % misses in one of twenty runs, and this is one run: half as wide again (coverage: test_figures)
-    assert abs(length["value"] - 1.0) <= 1.5 * (length["high"] - length["low"]) / 2
+    # An interval of 95 % misses in one of twenty runs, and the deep one here does: half as wide again for it. How often
+    # intervals cover is asserted in test_figures.
+    assert abs(length["value"] - 1.0) <= (1.5 if size else 1.0) * (length["high"] - length["low"]) / 2
     assert measures["attack_rate"]["low"] <= 0.5 <= measures["attack_rate"]["high"]
     assert measures["attacks"] == (100 if not size else len(attacks()))
 
