@@ -96,6 +96,14 @@ def test_mllm_as_a_judge_table_3(site, tmp_path):
         assert among[criterion, "likert:no|yes"]["pairs of votes that say the same"]["value"] == pytest.approx(
             fmean(pairs)
         )
+    for judge in ("honest", "fanciful"):
+        card = tables(site.cli("card", judge, "--ledger", ledger, "--json"))["reviews"]
+        marked = {row["criterion"]: row for row in cells(card)}
+        votes = [said(person, text) for text, (who, *_) in rulings.items() if who == judge for person in PEOPLE[:3]]
+        for criterion, place in (("agrees", 0), ("hallucinates", 2)):
+            assert marked[criterion]["share of yes"]["value"] == pytest.approx(fmean(vote[place] for vote in votes))
+            assert marked[criterion]["mean mark"] is None, "codes have no mean"
+        assert marked["reasons"]["mean mark"]["value"] == pytest.approx(fmean(vote[1] for vote in votes))
     ranks = column(
         tables(site.cli("report", "--ledger", ledger, "--json"))["leaderboard human on hallucinates"], "rank"
     )
