@@ -100,7 +100,14 @@ def tables(verdicts: Columns | Record, *, together: bool = False, seed: int = 0)
             for low, high, cases in steadied.histogram(BINS)
             if cases
         ]
-    hint = {"kind": "intervals", "label": "judge", "value": "consistency"}
+    # A judge has a row for each kind of ruling and criterion: one drawn over the other could not be told apart.
+    kinds = ["ruling"] if len({names[1] for names, _ in by_judge}) > 1 else []
+    criteria = ["criterion"] if split else []
+    hint: dict[str, object] = {"kind": "intervals", "label": "judge", "value": "consistency"}
+    hint |= {"within": criteria} if criteria else {}
+    hint |= {"group": "ruling"} if kinds else {}
+    bars = {"kind": "bars", "label": "share of the commonest ruling", "value": "cases", "group": "judge",
+            "within": [*kinds, *criteria], "order": "label"}  # fmt: skip
     head = headings("judge", "ruling", *(["criterion"] if split else []))
     main = Table(
         "steadiness",
@@ -119,6 +126,6 @@ def tables(verdicts: Columns | Record, *, together: bool = False, seed: int = 0)
         counts,
         (),
         {},
-        {"kind": "bars", "label": "share of the commonest ruling", "value": "cases", "group": "judge"},
+        bars,
     )
     return [table for table in (main, histogram) if table.rows]
