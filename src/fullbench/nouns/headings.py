@@ -23,7 +23,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("word", ""): (
         "ruling", "figure", "bias", "told apart", "on", "place", "method", "more", "role", "kind", "state", "quadrant",
         "chosen", "inside", "speed", "reading", "used", "order", "may replace people", "share of the commonest ruling",
-        "judged by", "outcome", "changed thing", "sways it", "split by", "heard again", "looks",
+        "judged by", "outcome", "changed thing", "sways it", "split by", "heard again", "looks", "sight",
     ),
     ("text", ""): (
         "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
