@@ -14,8 +14,9 @@ import pytest
 from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
 from fullbench.court.sample import sample
 from fullbench.figures.peers import biases
+from fullbench.judges.peer_review.wording import shipped
 from fullbench.nouns.record import Record
-from tests.journeys.voting import Site, column, shown, tables
+from tests.journeys.voting import Site, asked, column, shown, tables
 
 PEOPLE = ["ann", "bob", "cid", "dee", "eve"]
 
@@ -221,6 +222,7 @@ def test_a_peer_review_takes_peoples_votes_for_the_truth(site, tmp_path):
     site.people("add", "choose", "--kind", "pair", "--ledger", ledger, "--criterion", "correctness", "--votes", 2)
 
     def longer(_person, task):
+        assert shipped().answer not in asked(task), "how contestants were to answer is nothing to judge by"
         lengths = [len(text) for text in shown(task)]
         return {"best": "tie" if lengths[0] == lengths[1] else str(lengths.index(max(lengths)))}
 

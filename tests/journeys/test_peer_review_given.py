@@ -199,6 +199,7 @@ def test_the_papers_criteria_are_in_every_review_and_the_key_in_none(reviewed):
     assert sum(said[VISUAL] in words for words in reviews) == len(reviews) // 2
     assert all(shipped().choose in words for _, words in prompts if "<response A" not in words)
     assert not any("checked and found right" in words for words in reviews)
+    assert not any(shipped().choose in words or "The conversation before" in words for words in reviews)
 
 
 def test_scores_by_the_key_are_those_of_the_answers(reviewed):

@@ -114,8 +114,7 @@ class PeerReview:
         asked = asking.given(self.given, self.wording)
         object.__setattr__(self, "_asked", asked)
         slots = design.full([item.id for item in asked] or list(self.images), names, self.families)
-        drawn = design.sampled(slots, self.reviews, self.seed, by_picture=bool(self.given))
-        object.__setattr__(self, "slots", drawn)
+        object.__setattr__(self, "slots", design.sampled(slots, self.reviews, self.seed))
 
     @property
     def names(self) -> list[str]:
