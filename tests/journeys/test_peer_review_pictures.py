@@ -239,7 +239,8 @@ def test_scores_of_three_parts_and_every_weighting_are_those_computed_by_hand(re
     assert any("1 of 1 starts settled" in note for note in tables["convergence"]["notes"]), "--initial uniform"
     curve = cells(tables["nearing"], "round")
     assert curve[0]["pearson"] == pytest.approx(pearson(alike))
-    assert curve[max(curve)]["pearson"] == pytest.approx(near["UPME"]["pearson"], abs=1e-4), "it ends where the start settled"
+    ended = curve[max(curve)]["pearson"]
+    assert ended == pytest.approx(near["UPME"]["pearson"], abs=1e-4), "the curve ends where the start settled"
 
 
 def test_the_ablation_takes_away_parts_of_the_very_weights_that_were_named(reviewed):
