@@ -291,8 +291,10 @@ def test_figures_3_to_6_are_drawn_with_the_numbers_of_their_tables(reviewed, dat
     sizes = points("sizes")
     for size, pearson in zip(column(tables["sizes"], "pictures"), column(tables["sizes"], "pearson"), strict=True):
         assert number(sizes, f"pictures: {size};", "label: pearson") == pytest.approx(pearson)
-    counts = column(tables["biases"], "wrong: yes")
-    assert any(label.endswith(f"value: {counts[0]}") for label in points("biases"))
+    drawn = points("biases")
+    for kind in ("wrong: yes", "wrong: no", "right: yes", "right: no"):
+        for chosen, count in zip(column(tables["biases"], "chosen"), column(tables["biases"], kind), strict=True):
+            assert f"column: {kind}; row: {chosen}; value: {count}" in drawn
 
 
 def test_another_reading_gives_other_scores_and_says_so(reviewed):

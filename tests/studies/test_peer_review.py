@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,22 @@ def test_a_part_of_the_design_asks_only_for_what_it_needs(tmp_path):
     assert len(found.record) == 2 * 60
     met = Counter((found.record.tag(verdict, "reviewer"), *sorted(verdict.contestants)) for verdict in found.record)
     assert set(met.values()) == {2}
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_part_that_an_earlier_release_drew_is_not_asked_again(tmp_path, given):
+    """Its draw is another one for the same seed: a ledger that began with it goes on with it."""
+    about = {"given": [known.item for known in KNOWN[:4]]} if given else {"images": some(4)}
+    reviewing = PeerReview(contestants()[:3], **about, reviews=5, seed=1)
+    earlier = replace(reviewing, earlier_draw=True)
+    assert set(earlier.slots) != set(reviewing.slots)
+    with Ledger(tmp_path / "a.ledger") as ledger:
+        assert reviewing.begun(ledger) is reviewing
+        earlier.conduct(ledger, quiet=True)
+        again = reviewing.conduct(ledger, quiet=True)
+    assert sum(tally.asked for tally in again.tallies) == 0
+    assert len(again.record) == 2 * 5
+    assert any("drawn by an earlier release" in note for note in again.tables[0].notes)
 
 
 def silent(prompt):
