@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +111,22 @@ def _one_line(title: str) -> str:
 
 def svg(drawn: Chart) -> str:
     """The chart as SVG; text stays text, under a list of fonts that a browser has, Chinese ones among them."""
-    drawing: str = _converter().vegalite_to_svg(dict(drawn.spec), vl_version="5.20")
-    return _own_ids(_following(_roomy(drawing)), digest(dict(drawn.spec))[:8])
+    return _own_ids(_following(_roomy(_laid_out(drawn))), digest(dict(drawn.spec))[:8])
+
+
+def _laid_out(drawn: Chart) -> str:
+    """The chart as the converter lays it out."""
+    import orjson
+
+    _converter()  # where it is missing, that is said, drawn before or not
+    return _drawing(orjson.dumps(dict(drawn.spec)).decode())
+
+
+@lru_cache(maxsize=32)
+def _drawing(spec: str) -> str:
+    """Kept for a while: a report draws each chart for its page, for the SVG and for the PNG, at 0.1 s each."""
+    drawing: str = _converter().vegalite_to_svg(spec, vl_version="5.20")
+    return drawing
 
 
 def _roomy(text: str) -> str:
@@ -148,7 +163,7 @@ def _own_ids(text: str, mark: str) -> str:
 
 def png(drawn: Chart, *, scale: float = 2.0) -> bytes:
     """The chart as PNG, drawn with the fonts of this machine: for Chinese it needs one, such as `fonts-noto-cjk`."""
-    image: bytes = _converter().vegalite_to_png(dict(drawn.spec), scale=scale, vl_version="5.20")
+    image: bytes = _converter().svg_to_png(_laid_out(drawn), scale=scale)
     return image
 
 
@@ -157,6 +172,7 @@ def write_chart(drawn: Chart, path: str | Path, *, fonts: str | Path | None = No
     path = Path(path)
     if fonts is not None:
         _converter().register_font_directory(str(fonts))
+        _drawing.cache_clear()  # other fonts lay a chart out in another way
     if path.suffix == ".svg":
         return write_file(path, svg(drawn))
     if path.suffix == ".png":
