@@ -142,6 +142,7 @@ def train(
             --criterion overall --benchmark mllm-as-a-judge --data mllm-as-a-judge --out light
     """
     from fullbench.training.critic import evaluation
+    from fullbench.training.critic.learning import learning
     from fullbench.training.critic.progress import watching
     from fullbench.training.critic.scored import scored
     from fullbench.training.critic.settings import Settings
@@ -171,9 +172,10 @@ def train(
         say(f"The critic: {out}; as a judge: trained:{out}")
         if evaluate:
             before = training.untrained()
-            results = evaluation.report(record, scores, out, before=before, people=people, device=device, seed=seed)
-            preferred = training.preferences()
-            results += [] if preferred is None else [preferred]
+            results = evaluation.report(
+                record, scores, out, before=before, people=people, device=device, seed=seed, quiet=quiet
+            )
+            results += [table for table in (training.preferences(), learning(out)) if table is not None]
             show(results, as_json=as_json, out=tables)
     return 0
 
@@ -193,6 +195,7 @@ def evaluate(
     seed: SeedOption = 0,
     tables: OutOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Say how near a critic's scores are to people's, on answers it did not learn from.
 
@@ -211,9 +214,8 @@ def evaluate(
     scores = scored(
         evaluation.resplit(folder, record), critic.asking, people=people, criteria=criteria or (), seed=seed
     )
-    show(
-        evaluation.report(record, scores, folder, people=people, device=device, seed=seed), as_json=as_json, out=tables
-    )
+    results = evaluation.report(record, scores, folder, people=people, device=device, seed=seed, quiet=quiet)
+    show(results, as_json=as_json, out=tables)
 
 
 @critic_app.command("serve")
