@@ -52,7 +52,7 @@ def _record(
 
 
 def _asking(
-    manner: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None
+    manner: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None, edition: int
 ) -> Asking:
     from fullbench.judges.prompted import read_template
     from fullbench.training.critic.asking import Asking
@@ -60,7 +60,9 @@ def _asking(
     if template is not None:
         read_template(template)
     text = "" if template is None else _text(template)
-    values: dict[str, Any] = {"manner": manner, "ballot": ballot, "language": language, "mode": mode, "template": text}
+    values: dict[str, Any] = {
+        "manner": manner, "ballot": ballot, "language": language, "mode": mode, "template": text, "edition": edition,
+    }  # fmt: skip
     return Asking(**values, reference=manner == "critic" if reference is None else reference)
 
 
@@ -96,6 +98,7 @@ def train(
     reference: Annotated[
         bool | None, typer.Option("--reference/--no-reference", help="Whether the reference answer is shown.")
     ] = None,
+    edition: Annotated[int, typer.Option(help="The critic's own wording: 2, or 1 as earlier versions asked.")] = 2,
     template: Annotated[Path | None, typer.Option(help="A wording of your own.")] = None,
     chat_template: Annotated[Path | None, typer.Option(help="A chat template for a base model without one.")] = None,
     external: Annotated[list[str] | None, typer.Option(help="A contestant to hold back whole. Again for more.")] = None,
@@ -156,7 +159,7 @@ def train(
         "compile": compiling, "shard": shard,
     }  # fmt: skip
     settings = Settings(**values)
-    asking = _asking(manner, ballot, language, mode, reference, template)
+    asking = _asking(manner, ballot, language, mode, reference, template, edition)
     words = "" if chat_template is None else _text(chat_template)
     record = _record(items, responses, labels, ledger, benchmark, data, people, ballot)
     scores = scored(

@@ -18,6 +18,7 @@ from fullbench.training.critic.description import Critic
 from fullbench.training.critic.encoding import Encoder
 from fullbench.training.critic.ruling import CutJudge
 from fullbench.training.critic.scored import from_files, scored
+from tests.journeys.commands import write_rows
 
 TASKS = ["Counting", "OCR", "Writing", "Coherence", "no such task"]
 
@@ -167,6 +168,44 @@ def test_training_trying_judging_and_running_ask_the_same(server, data, language
             rules = [name for name in RULES if blocks.block(RULES[name]) in prompt[-1][1]]
             assert (task in rules) == (task in RULES)
             assert bool(rules) == (task in RULES)
+
+
+def test_a_chinese_prompt_is_chinese_and_what_the_first_edition_was_paid_is_not_asked_again(
+    server, tmp_path, monkeypatch
+):
+    url, asked = server
+    monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
+    monkeypatch.chdir(tmp_path)
+    turns = [
+        {"role": "system", "parts": ["说中文。"]}, {"role": "user", "parts": ["图里有什么？"]},
+        {"role": "assistant", "parts": ["两只猫。"]}, {"role": "user", "parts": ["再数一遍？"]},
+    ]  # fmt: skip
+    item = {"id": "q", "turns": turns, "reference": "三只。", "tags": {"task": "Incoherence"}}
+    write_rows(Path("items.jsonl"), [item])
+    answers = [{"item": "q", "contestant": who, "text": f"{who}只。"} for who in "二三四"]
+    write_rows(Path("answers.jsonl"), answers)
+
+    def judge(options: str) -> list[str]:
+        asked.clear()
+        spec = f"critic:openai:judge@{url}?key_env=FULLBENCH_TEST_KEY{options}"
+        run("judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "score:1-10", "--judge",
+            spec, "--ledger", "zh.ledger", "--quiet")  # fmt: skip
+        return ["\n".join(words for _, words in plain(prompt)) for prompt in asked]
+
+    first = judge("&edition=1")
+    assert len(first) == 3
+    assert all("assistant: 两只猫" in prompt and "<response A" in prompt for prompt in first)
+    assert judge("") == [], "the second edition takes over what the first was paid for"
+    Path("zh.ledger").unlink()
+    second = judge("")
+    assert len(second) == 3
+    for prompt in second:
+        assert "系统设定：说中文。\n用户：图里有什么？\n助手：两只猫。" in prompt
+        own = re.sub(r"回答 [0-9a-f]{8} ", "", prompt)
+        assert set(re.findall("[A-Za-z]+", own)) == {"JSON", "Rating", "Reason"}
+        assert prompt.index('"Rating"') < prompt.index('"Reason"')
+    english = judge("&language=en")
+    assert all(prompt.index('"Rating"') < prompt.index('"Reason"') for prompt in english)
 
 
 EXACT = """=== user
