@@ -180,6 +180,11 @@ def test_upme_table_3(site, tmp_path):
 
         assert site.vote(f"choose {criterion}", ["ann", "bob"], choose) == 16
         site.people("keep", f"choose {criterion}", "--ledger", ledger)
+    one = ("--kind", "agree", "--ledger", ledger, "--criterion")
+    said = " ".join(site.said("add", "told of one", *one, "visual").split())
+    assert "8 tasks" in said
+    assert "8 verdicts on other criteria were left out." in said
+    assert "there are: correctness, visual" in site.people("add", "none", *one, "taste", code=2)
     site.people("add", "told", "--kind", "agree", "--ledger", ledger, "--votes", 2)
     likes = {"correctness": 0.4, "visual": 0.9}
 

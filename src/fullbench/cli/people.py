@@ -100,7 +100,14 @@ def add(
     contestant: Annotated[list[str] | None, typer.Option(help="Only these contestants.")] = None,
     judge: Annotated[list[str] | None, typer.Option(help="For agree: only these judges.")] = None,
     ballot: Annotated[str, typer.Option(help="Another ballot than the kind's own, e.g. score:1-10 or choice.")] = "",
-    criterion: Annotated[str, typer.Option(help="What is judged.")] = "overall",
+    criterion: Annotated[
+        str, typer.Option(help="What is judged (overall); for agree: only verdicts on this, all where left out.")
+    ] = "",
+    asks: Annotated[
+        list[str] | None,
+        typer.Option(help="For write: instruction, caption or reference, again for more; the first two otherwise."),
+    ] = None,
+    reason: Annotated[bool, typer.Option("--reason", help="A reason must be written with each vote.")] = False,
     guidelines: Annotated[Path | None, typer.Option(help="A text file that is shown beside every task.")] = None,
     votes: Annotated[int, typer.Option(help="Votes for each task.")] = 1,
     most: Annotated[int, typer.Option(help="Where people disagree, up to so many.")] = 0,
@@ -148,18 +155,21 @@ def add(
     settings = settings_of(database, data)
     from fullbench.web.people.importing import Material, make
     from fullbench.web.people.studies import Plan
+    from fullbench.web.people.uploads import asked_of
 
     if guidelines is not None and not guidelines.is_file():
         raise InputError("there is no such file of guidelines", path=guidelines)
     plan = Plan(
-        name, kind, ballot, criterion, guidelines.read_text(encoding="utf-8") if guidelines else "", votes=votes,
-        most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
-        seed=seed, options={"paper": paper} if paper else {},
+        name, kind, ballot, criterion or "overall", guidelines.read_text(encoding="utf-8") if guidelines else "",
+        votes=votes, most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every,
+        pass_share=pass_share, seed=seed,
+        options=({"paper": paper} if paper else {}) | asked_of(kind, asks or (), reason=reason),
     )  # fmt: skip
     with _ledger(ledger) as book, opened(settings) as connection:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
-            apart, apart_by, per_item, limit, tuple(apart_from or ()), ledger_study, unverified, by_gain, pending,
+            apart, apart_by, criterion, per_item, limit, tuple(apart_from or ()), ledger_study, unverified, by_gain,
+            pending,
         )  # fmt: skip
         counts = make(connection, settings, organiser(connection), plan, material, draft=draft)
     say(

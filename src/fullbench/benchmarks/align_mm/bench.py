@@ -77,6 +77,10 @@ align_mm = Benchmark(
     manners=("zh", "en", "zh-1", "en-1"),
     bring=bring,
     reproduce=reproduce,
-    tasks={"verify": "whether a reference can be accepted", "rewrite": "whether a rewording asks the same"},
+    tasks={
+        "write": "the reference answer to a question",
+        "verify": "whether a reference can be accepted",
+        "rewrite": "whether a rewording asks the same",
+    },
 )
 """AlignMMBench: answers rated from 1 to 10 by the rules of their task, over several wordings of each question."""

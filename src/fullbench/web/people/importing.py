@@ -39,6 +39,8 @@ class Material:
     qualify: Path | None = None
     apart: Path | None = None
     apart_by: str = ""
+    criterion: str = ""
+    """Of an agree study: only verdicts on this criterion."""
     per_item: int = 0
     limit: int = 0
     apart_from: tuple[str, ...] = ()
@@ -130,7 +132,9 @@ def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]
         if material.ledger is None:
             raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
         record = material.ledger.record(material.judges or None, study=_study(material))
-        return list(sources.appeals(record, material.judges)), Omitted()
+        appeals = list(sources.appeals(record, material.judges))
+        asked_about = sources.on_criterion(appeals, material.criterion)
+        return asked_about, Omitted(other_criteria=len(appeals) - len(asked_about))
     if kind.name == "rewrite":
         if material.queue is None:
             raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")

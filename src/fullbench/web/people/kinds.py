@@ -302,8 +302,10 @@ class Write(Kind):
     """Something new in a person's own words. It is no verdict: what comes of it are items."""
 
     name, title, ballot = "write", key("Write"), YES_NO.spec
-    does = key("A picture; people write an instruction and a caption.")
-    asks = ("instruction", "caption")
+    does = key("A picture; people write an instruction and a caption, or the reference answer.")
+    asks = ("instruction", "caption", "reference")
+    usual = ("instruction", "caption")
+    """What is asked for where a study does not say; a reference is the answer to the question as it stands."""
 
     def check(self, rules: Rules, content: Content) -> None:
         if content.responses:
@@ -316,7 +318,7 @@ class Write(Kind):
             )
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        wanted = rules.options.get("asks", self.asks)
+        wanted = rules.options.get("asks", self.usual)
         answer: dict[str, Any] = {
             name: forms.words(fields, name, need=True)[name] for name in self.asks if name in wanted
         }

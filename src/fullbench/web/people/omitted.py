@@ -18,14 +18,15 @@ OPTION = "omitted"
 
 @dataclass(frozen=True)
 class Omitted:
-    """Counts: `unverified` of `items`, requests for questions, pairs that no order by gain holds, and tasks over a
-    limit."""
+    """Counts: `unverified` of `items`, requests for questions, pairs that no order by gain holds, tasks over a
+    limit, and verdicts on other criteria than the one asked for."""
 
     items: int = 0
     unverified: int = 0
     requests: int = 0
     pairs: int = 0
     over_limit: int = 0
+    other_criteria: int = 0
 
     @property
     def option(self) -> dict[str, dict[str, int]]:
@@ -58,6 +59,14 @@ class Omitted:
                     "web.people.omitted.pairs",
                     "{n:,} pairs were left out: no judge ruled on them, or people voted on them already.",
                     n=self.pairs,
+                ),
+            ),
+            (
+                self.other_criteria,
+                Note(
+                    "web.people.omitted.criteria",
+                    "{n:,} verdicts on other criteria were left out.",
+                    n=self.other_criteria,
                 ),
             ),
             (

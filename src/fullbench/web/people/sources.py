@@ -21,6 +21,7 @@ from fullbench.nouns.case import panels
 from fullbench.nouns.criteria import is_review
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Verdict
@@ -73,6 +74,23 @@ def appeals(record: Record, judges: Collection[str] = ()) -> Iterator[Content]:
         heard = Item(verdict.case, item.turns, tags=item.tags)
         response = Response(verdict.case, verdict.judge, (verdict.text,), sample=verdict.trial)
         yield Content(heard, (response,), about, tuple(picture for answer in judged for picture in answer.pictures))
+
+
+def on_criterion(appeals: Sequence[Content], criterion: str) -> list[Content]:
+    """Those on verdicts by one criterion; all where none is named."""
+    if not criterion:
+        return list(appeals)
+    chosen = [content for content in appeals if content.about["criterion"] == criterion]
+    if appeals and not chosen:
+        there = ", ".join(sorted({str(content.about["criterion"]) for content in appeals}))
+        raise InputError(
+            Note(
+                "web.wrong.no-verdict-on-criterion",
+                "no verdict with reasons is on the criterion {criterion!r}; there are: {there}",
+                criterion=criterion, there=there,
+            )
+        )  # fmt: skip
+    return chosen
 
 
 def ruling(verdict: Verdict) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,7 +71,7 @@ def plan(fields: Mapping[str, str]) -> Plan:
     if paper := fields.get("paper", "").strip():
         options["paper"] = paper
     if kind == "write":
-        options["asks"] = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.asks)
+        options["asks"] = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.usual)
     return Plan(
         fields.get("name", ""),
         kind,
@@ -86,6 +86,19 @@ def plan(fields: Mapping[str, str]) -> Plan:
         gold_every=_whole(fields, "gold_every", 10),
         pass_share=_whole(fields, "pass_percent", 70) / 100,
         seed=_whole(fields, "seed", 0),
+    )
+
+
+def asked_of(kind: str, asks: Sequence[str], *, reason: bool) -> dict[str, Any]:
+    """The options of a study that say what people write: in a write study these things, in any other a reason."""
+    if unknown := [name for name in asks if name not in Write.asks]:
+        raise InputError(f"people are asked for {', '.join(Write.asks)}; found {unknown[0]!r}")
+    if asks and kind != Write.name:
+        raise InputError(f"--asks says what people write in a study of the kind write; found the kind {kind}")
+    if reason and kind == Write.name:
+        raise InputError("a write study has no votes to give reasons for; leave out --reason")
+    return ({"asks": [name for name in Write.asks if name in asks]} if asks else {}) | (
+        {"reason": True} if reason else {}
     )
 
 
@@ -261,6 +274,7 @@ def material(fields: Mapping[str, str], sent_files: Unpacked, ledger: Ledger | N
         qualify=files.get("qualify"),
         apart=files.get("apart"),
         apart_by=fields.get("apart_by", "").strip(),
+        criterion=fields.get("criterion", "").strip(),
         per_item=_whole(fields, "per_item", 0),
         limit=_whole(fields, "limit", 0),
         apart_from=tuple(name for name in others if name),
