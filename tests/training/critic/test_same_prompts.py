@@ -94,7 +94,14 @@ def data(tmp_path):
         {"item": item["id"], "contestant": who, "text": f"{who} 答 {item['id']}"} for item in items for who in "ab"
     ]
     labels = [
-        {"item": row["item"], "contestant": row["contestant"], "score": 6, "ballot": "score:1-10", "rater": who}
+        {
+            "item": row["item"],
+            "contestant": row["contestant"],
+            "score": 6,
+            "ballot": "score:1-10",
+            "rater": who,
+            "text": "数目不对。",
+        }
         for row in responses
         for who in ("ann", "bob")
     ]
@@ -173,7 +180,8 @@ def test_training_trying_judging_and_running_ask_the_same(server, data, language
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(server, data, monkeypatch):
+@pytest.mark.parametrize("mode", ["direct", "analyze"])
+def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(server, data, monkeypatch, mode):
     """A small Llama is really trained and tried: its tokens are those of the words that a server is sent."""
     pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")
     from fullbench.models import local
@@ -199,7 +207,7 @@ def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(ser
     monkeypatch.setattr(encoding, "tokenize", spied)
     files = ("--items", "items.jsonl", "--responses", "responses.jsonl", "--labels", "labels.jsonl")
     learn = ("critic", "train", *files, "--base", base, "--out", "c", "--share", 0.4, "--epochs", 2, "--batch", 6,
-             "--micro", 1, "--target", 8, "--device", "cpu", "--quiet")  # fmt: skip
+             "--micro", 1, "--target", 64, "--device", "cpu", "--mode", mode, "--quiet")  # fmt: skip
     run(*learn, "--no-eval")
     train = set(seen)
     rows = [json.loads(line) for line in Path("c/run/split.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -212,7 +220,7 @@ def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(ser
     assert [row[1] for row in tables["learning"]["rows"]] == pytest.approx(losses)
     assert len(losses) > 1
 
-    spec = f"critic:openai:judge@{url}?mode=direct&key_env=FULLBENCH_TEST_KEY"
+    spec = f"critic:openai:judge@{url}?mode={mode}&key_env=FULLBENCH_TEST_KEY"
     asked.clear()
     run("judge", *files[:4], "--ballot", "score:1-10", "--judge", spec, "--ledger", "judge.ledger", "--quiet")
     judged = {plain(messages) for messages in asked}
