@@ -101,13 +101,12 @@ def add(
     judge: Annotated[list[str] | None, typer.Option(help="For agree: only these judges.")] = None,
     ballot: Annotated[str, typer.Option(help="Another ballot than the kind's own, e.g. score:1-10 or choice.")] = "",
     criterion: Annotated[
-        str, typer.Option(help="What is judged (overall); for agree: only verdicts on this, all where left out.")
-    ] = "",
+        str, typer.Option(help="What is judged; for agree: only verdicts on this (overall: on all).")
+    ] = "overall",
     asks: Annotated[
         list[str] | None,
         typer.Option(help="For write: instruction, caption or reference, again for more; the first two otherwise."),
     ] = None,
-    reason: Annotated[bool, typer.Option("--reason", help="A reason must be written with each vote.")] = False,
     guidelines: Annotated[Path | None, typer.Option(help="A text file that is shown beside every task.")] = None,
     votes: Annotated[int, typer.Option(help="Votes for each task.")] = 1,
     most: Annotated[int, typer.Option(help="Where people disagree, up to so many.")] = 0,
@@ -129,9 +128,16 @@ def add(
     paper: Annotated[
         str, typer.Option(help="The shipped guideline of this paper, as `people guidelines` lists them.")
     ] = "",
+    reason: Annotated[bool, typer.Option("--reason", help="A reason must be written with every vote.")] = False,
     draft: Annotated[bool, typer.Option("--draft", help="Do not open it yet.")] = False,
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Items too that are marked as not verified (tag verified: no).")
+    ] = False,
+    with_reference: Annotated[
+        bool, typer.Option("--with-reference", help="The items' references compete, as the contestant `reference`.")
+    ] = False,
+    own_pictures: Annotated[
+        bool, typer.Option("--own-pictures", help="For write: people bring pictures in the places of those shown.")
     ] = False,
     by_gain: Annotated[
         bool, typer.Option("--by-gain", help="For pairs of a ledger: ask first where votes count most.")
@@ -150,26 +156,33 @@ def add(
 
         fullbench people add "is the judge right" --kind agree --ledger fullbench.ledger --judge length
 
+        fullbench people add "the human board" --kind pair --ballot choice --votes 5 --items items.jsonl \\
+            --responses answers.jsonl --with-reference
+
         fullbench people add "what waits" --kind pair --ledger fullbench.ledger --pending cascade:cheap
     """
     settings = settings_of(database, data)
     from fullbench.web.people.importing import Material, make
     from fullbench.web.people.studies import Plan
-    from fullbench.web.people.uploads import asked_of
+    from fullbench.web.people.uploads import asking_of
 
     if guidelines is not None and not guidelines.is_file():
         raise InputError("there is no such file of guidelines", path=guidelines)
     plan = Plan(
-        name, kind, ballot, criterion or "overall", guidelines.read_text(encoding="utf-8") if guidelines else "",
-        votes=votes, most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every,
-        pass_share=pass_share, seed=seed,
-        options=({"paper": paper} if paper else {}) | asked_of(kind, asks or (), reason=reason),
+        name, kind, ballot, criterion, guidelines.read_text(encoding="utf-8") if guidelines else "", votes=votes,
+        most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
+        seed=seed,
+        options={
+            **({"paper": paper} if paper else {}),
+            **({"reason": True} if reason else {}),
+            **asking_of(kind, asks or (), own_pictures=own_pictures),
+        },
     )  # fmt: skip
     with _ledger(ledger) as book, opened(settings) as connection:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
-            apart, apart_by, criterion, per_item, limit, tuple(apart_from or ()), ledger_study, unverified, by_gain,
-            pending,
+            apart, apart_by, per_item, limit, tuple(apart_from or ()), ledger_study, unverified, by_gain, pending,
+            with_reference,
         )  # fmt: skip
         counts = make(connection, settings, organiser(connection), plan, material, draft=draft)
     say(

@@ -48,7 +48,7 @@ def pictures_shown(item: Item, sight: str) -> Iterator[Part]:
 
 def dialogue(item: Item, blocks: Mapping[str, str]) -> Iterator[Part]:
     """What was said before the question, a line for each turn; a wording's block `role_ROLE` says who spoke."""
-    for turn in item.turns[:-1]:
+    for turn in item.turns_judged[:-1]:
         yield f"{blocks.get(f'role_{turn.role}', f'{turn.role}: ')}{turn.text}\n"
 
 

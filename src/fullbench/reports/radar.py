@@ -26,19 +26,19 @@ def radar(
     scale = _scale(max((figure for _, row in shown for figure in row), default=1.0))
     top = scale[-1]
     lines = [
-        {"group": name, "value": row[step % len(axes)], **_spoke(step, len(axes), row[step % len(axes)] / top)}
+        {"group": name, "value": figure, "said": f"{name}, {axis}: {figure:.3g}",
+         **_spoke(step, len(axes), figure / top)}
         for name, row in shown
-        for step in range(len(axes) + 1)
-    ]
+        for step, (axis, figure) in enumerate(zip([*axes, axes[0]], [*row, row[0]], strict=True))
+    ]  # fmt: skip
     rings = [{"ring": ring, **_spoke(step, len(axes), ring / top)} for ring in scale for step in range(len(axes) + 1)]
     numbers = [{"text": f"{ring:.3g}", **_spoke(0, len(axes), ring / top)} for ring in scale]
+    coloured = {"color": {"field": "group", "type": "nominal", "title": None, "sort": None}}
     labels = [{"text": axis, **_spoke(step, len(axes), 1.18)} for step, axis in enumerate(axes)]
     layers = [
         _layer({"type": "line", "color": GRID, "strokeWidth": 1}, {**_JOINED, "detail": {"field": "ring"}}, rings),
-        _layer(
-            {"type": "line", "strokeWidth": 2, "point": True},
-            {**_JOINED, "color": {"field": "group", "type": "nominal", "title": None, "sort": None}},
-        ),
+        _layer({"type": "line", "strokeWidth": 2}, {**coloured, **_JOINED, "description": {"field": "group"}}),
+        _layer({"type": "point", "filled": True}, {**coloured, **_PLACES, "description": {"field": "said"}}),
         _layer({"type": "text", "color": MUTED, "fontSize": 11}, {**_PLACES, "text": {"field": "text"}}, labels),
         _layer(
             {"type": "text", "color": MUTED, "fontSize": 10, "align": "right", "baseline": "bottom", "dx": -5},

@@ -18,14 +18,15 @@ OPTION = "omitted"
 
 @dataclass(frozen=True)
 class Omitted:
-    """Counts: `unverified` of `items`, requests for questions, pairs that no order by gain holds, tasks over a
-    limit, and verdicts on other criteria than the one asked for."""
+    """Counts: `unverified` of `items`, requests for questions, pairs that no order by gain holds, people's own votes
+    where judges' rulings are reviewed, verdicts on other criteria than the one asked for, and tasks over a limit."""
 
     items: int = 0
     unverified: int = 0
     requests: int = 0
     pairs: int = 0
     over_limit: int = 0
+    votes: int = 0
     other_criteria: int = 0
 
     @property
@@ -59,6 +60,15 @@ class Omitted:
                     "web.people.omitted.pairs",
                     "{n:,} pairs were left out: no judge ruled on them, or people voted on them already.",
                     n=self.pairs,
+                ),
+            ),
+            (
+                self.votes,
+                Note(
+                    "web.people.omitted.votes",
+                    "{n:,} votes of people with a reason were left out: judges' rulings are reviewed here; "
+                    "--judge human asks about people's.",
+                    n=self.votes,
                 ),
             ),
             (

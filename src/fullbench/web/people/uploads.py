@@ -71,7 +71,8 @@ def plan(fields: Mapping[str, str]) -> Plan:
     if paper := fields.get("paper", "").strip():
         options["paper"] = paper
     if kind == "write":
-        options["asks"] = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.usual)
+        asked = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.usual)
+        options["asks"] = [*asked, *([Write.brings] if fields.get(f"asks_{Write.brings}") else [])]
     return Plan(
         fields.get("name", ""),
         kind,
@@ -86,19 +87,6 @@ def plan(fields: Mapping[str, str]) -> Plan:
         gold_every=_whole(fields, "gold_every", 10),
         pass_share=_whole(fields, "pass_percent", 70) / 100,
         seed=_whole(fields, "seed", 0),
-    )
-
-
-def asked_of(kind: str, asks: Sequence[str], *, reason: bool) -> dict[str, Any]:
-    """The options of a study that say what people write: in a write study these things, in any other a reason."""
-    if unknown := [name for name in asks if name not in Write.asks]:
-        raise InputError(f"people are asked for {', '.join(Write.asks)}; found {unknown[0]!r}")
-    if asks and kind != Write.name:
-        raise InputError(f"--asks says what people write in a study of the kind write; found the kind {kind}")
-    if reason and kind == Write.name:
-        raise InputError("a write study has no votes to give reasons for; leave out --reason")
-    return ({"asks": [name for name in Write.asks if name in asks]} if asks else {}) | (
-        {"reason": True} if reason else {}
     )
 
 
@@ -257,6 +245,22 @@ def _check_name(name: str) -> None:
         )
 
 
+def asking_of(kind: str, asks: Sequence[str], *, own_pictures: bool) -> dict[str, Any]:
+    """The option of a study in which people write: what is asked for, where that is not the usual."""
+    if not own_pictures and not asks:
+        return {}
+    if kind != Write.name:
+        raise InputError(
+            key("people bring pictures of their own where they write: the kind write")
+            if own_pictures
+            else f"--asks says what people write in a study of the kind write; found the kind {kind}"
+        )
+    if unknown := [name for name in asks if name not in Write.asks]:
+        raise InputError(f"people are asked for {', '.join(Write.asks)}; found {unknown[0]!r}")
+    wanted = [name for name in Write.asks if name in asks] or list(Write.usual)
+    return {"asks": [*wanted, *([Write.brings] if own_pictures else [])]}
+
+
 def material(fields: Mapping[str, str], sent_files: Unpacked, ledger: Ledger | None) -> Material:
     """What the study is made of: the files, or the site's ledger where no items were sent."""
     files = sent_files.files
@@ -274,12 +278,12 @@ def material(fields: Mapping[str, str], sent_files: Unpacked, ledger: Ledger | N
         qualify=files.get("qualify"),
         apart=files.get("apart"),
         apart_by=fields.get("apart_by", "").strip(),
-        criterion=fields.get("criterion", "").strip(),
         per_item=_whole(fields, "per_item", 0),
         limit=_whole(fields, "limit", 0),
         apart_from=tuple(name for name in others if name),
         ledger_study=fields.get("ledger_study", "").strip(),
         unverified=bool(fields.get("unverified")),
+        with_reference=bool(fields.get("with_reference")),
         by_gain=bool(fields.get("by_gain")),
         checked=sent_files.checked,
     )
