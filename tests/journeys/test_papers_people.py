@@ -10,6 +10,7 @@ from itertools import combinations, permutations
 from statistics import fmean
 
 import pytest
+from scipy import stats
 
 from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
 from fullbench.court.sample import sample
@@ -249,6 +250,9 @@ def test_upme_table_3(site, tmp_path):
     one = site.said("add", "told visual", "--kind", "agree", "--ledger", ledger, "--criterion", "visual")
     assert "8 tasks" in one
     assert "16 votes of people with a reason were left out" in " ".join(one.split())
+    assert "8 verdicts on other criteria were left out." in " ".join(one.split())
+    none = ("--kind", "agree", "--ledger", ledger, "--criterion", "taste")
+    assert "there are: correctness, visual" in site.people("add", "none", *none, code=2)
     assert "16 tasks" in site.said("add", "told", "--kind", "agree", "--ledger", ledger, "--votes", 2)
     likes = {"correctness": 0.4, "visual": 0.9}
 
@@ -417,14 +421,21 @@ def test_align_mm_bench_critic_beside_people(site, tmp_path):
                 case = Case(item, (response,), Score(1, 10))
                 book.add(case, Verdict.of(case, "critic", (drawn("critic", number, name).randint(1, 10),)))
                 answers[item.id, name] = drawn("critic", number, name).randint(1, 10)
-    site.people("add", "align", "--kind", "score", "--ballot", "score:1-10", "--ledger", ledger, "--votes", 3)
+    made = ("--ballot", "score:1-10", "--ledger", ledger, "--votes", 3, "--paper", "alignmmbench", "--reason")
+    site.people("add", "align", "--kind", "score", *made)
+    path = f"/api/v1/studies/{site.study('align')}"
+    task = site.client(PEOPLE[0]).post(f"{path}/next", json={}).json()["task"]
+    assert (task["reference"], task["anchors"]["9"]) == ("参考答案", "as good as the reference")
+    bare = {"lease": task["lease"], "key": task["lease"], "fields": {"mark": "9"}, "seconds": 3}
+    refused = site.client(PEOPLE[0]).post(f"{path}/votes", json=bare)
+    assert (refused.status_code, "reason" in refused.text) == (400, True), refused.text
 
     def score(person: str, item: str, name: str) -> int:
         return min(10, max(1, answers[item, name] + drawn(person, item, name).randint(-2, 2)))
 
     def choose(person, task):
         name, item = re.search(r"\[(\w+)\] of (\w+)", shown(task)[0]).groups()
-        return {"mark": str(score(person, item, name))}
+        return {"mark": str(score(person, item, name)), "reason": f"{person} 说 {item}"}
 
     assert site.vote("align", PEOPLE[:3], choose) == 72
     site.people("keep", "align", "--ledger", ledger)
@@ -432,3 +443,9 @@ def test_align_mm_bench_critic_beside_people(site, tmp_path):
     truth = {place: fmean(score(person, *place) for person in PEOPLE[:3]) for place in answers}
     assert row["n"] == 24
     assert row["e"]["value"] == pytest.approx(fmean(abs(answers[p] - truth[p]) for p in answers), abs=1e-12)
+    both = [answers[p] for p in answers], [truth[p] for p in answers]
+    for figure, by_scipy in (("r", stats.pearsonr), ("ρ", stats.spearmanr), ("τ", stats.kendalltau)):
+        assert row[figure]["value"] == pytest.approx(by_scipy(*both).statistic, abs=1e-9), figure
+    with Ledger(ledger, read_only=True) as book:
+        reasons = {verdict.text for verdict in book.verdicts("human")}
+    assert reasons == {f"{person} 说 a{n}" for person in PEOPLE[:3] for n in range(12)}, "what a critic learns to write"

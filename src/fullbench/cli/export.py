@@ -131,7 +131,13 @@ def export(
             f"{missing:,} of the {len(record.items):,} items name pictures that are not here: `fullbench "
             "fetch-pictures` brings them in, `fullbench run --without-pictures` goes on without them."
         )
+    if not counts["responses"]:
+        say(f"Nobody has answered yet: name contestants in {out / 'study.toml'}, then `fullbench run` it.")
+        return
     say(f"Next: fullbench run {out / 'study.toml'}")
+    if counts.get("verdicts"):
+        beside = f"--ledger {out / 'study.ledger'} --benchmark {name} --labels {out / 'verdicts.jsonl'}"
+        say(f"Then, to see beside it what judges ruled before: fullbench report {beside}")
 
 
 def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | None) -> None:
