@@ -26,6 +26,7 @@ from fullbench.studies.leaderboard import Board, Newcomer, Pool, Schedule, unifo
 from fullbench.studies.progress import watching
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.terms import RunTerms
+from fullbench.studies.withheld import marked
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Asked:
     reader: str | None = None
     without_pictures: bool = False
     pictures_from: tuple[Path, ...] = ()
+    withheld: bool = False
+    """Whether the items are a test set that is not published."""
 
 
 @dataclass
@@ -93,7 +96,7 @@ def prepare(asked: Asked, ledger: Ledger, terms: RunTerms, *, answer: bool) -> R
     """Read the files, make the judge, and let the newcomer answer where it is a model."""
     bench = specs.benchmark(asked.benchmark)
     with allowing(*asked.pictures_from), without_pictures(asked.without_pictures):
-        items = list(bench.items(asked.data))
+        items = marked(ledger, bench.items(asked.data), withheld=asked.withheld)
     spec = specs.in_words_of(asked.benchmark, asked.judge, manner=asked.manner, reader=asked.reader or "")
     judge = specs.judge(spec)
     brought = [response for path in asked.responses for response in read_answers(bench, path, items, asked.data, "")]
