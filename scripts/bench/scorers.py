@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "mjbench"
 SECONDS = 3.0
-FLOOR = Target(0.9, least=True)
+FLOOR, FASTER = Target(0.9, least=True), Target(1.15, least=True)
 COUNT, SIDE, BATCH = 128, 512, 16
 GPU_COUNT, GPU_BATCH, GPU_PROMPTS = 2048, 128, 8
 
@@ -98,6 +98,9 @@ def _on_gpu(folder: Path) -> list[Row]:
         return []
     import torch
 
+    from fullbench.judges.scorers.running import open_queues
+
+    open_queues()  # as a judge does that comes first, where here the bare model does
     if not torch.cuda.is_available():
         print("left out: a large CLIP on a GPU, since there is none")
         return []
@@ -110,17 +113,24 @@ def _on_gpu(folder: Path) -> list[Row]:
     return [
         _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0), decoder="gpu"), pictures, GPU_PROMPTS, bare),
         _from_disk(ContrastScorer(str(source), span=(-1.0, 1.0), decoder="pillow"), pictures, 2, bare),
-    ]
+        _from_disk(
+            ContrastScorer(str(source), span=(-1.0, 1.0), decoder="gpu", compile="yes"),
+            pictures, GPU_PROMPTS, bare, FASTER,
+        ),
+    ]  # fmt: skip
 
 
-def _from_disk(scorer: HubScorer, pictures: Sequence[Picture], prompts: int, bare: float) -> Row:
+def _from_disk(
+    scorer: HubScorer, pictures: Sequence[Picture], prompts: int, bare: float, target: Target = FLOOR
+) -> Row:
     decoding = _decoding_alone(scorer, pictures)
     print(f"the bare model {bare:,.0f}/s, decoding alone with {scorer.decoder} {decoding:,.0f}/s")
     cases = _cases(pictures, prompts)
+    _judged(scorer, cases[:GPU_BATCH], GPU_BATCH)
     ours = per_second(lambda: _judged(scorer, cases, GPU_BATCH), len(cases), times=2)
     floor = "the bare model" if bare < decoding else "decoding alone"
-    what = f"score JPEGs with CLIP ViT-L/14, decoder={scorer.decoder}"
-    return Row.of(what, ours, min(bare, decoding), floor, "/s", target=FLOOR)
+    what = f"score JPEGs with CLIP ViT-L/14, decoder={scorer.decoder}, compile={scorer.compile}"
+    return Row.of(what, ours, min(bare, decoding), floor, "/s", target=target)
 
 
 def _model_alone(source: Path, count: int) -> float:

@@ -18,6 +18,8 @@ def main() -> None:
             "fullbench: it runs on Linux and macOS, whose file locks it needs; on Windows, run it in WSL\n"
         )
         sys.exit(2)
+    # Our matrices are small: on a busy machine threads that wait for each other took fifty times as long as one.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fullbench.cli.starting import application_for
     from fullbench.errors import FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral

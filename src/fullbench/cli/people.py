@@ -122,6 +122,7 @@ def add(
     paper: Annotated[
         str, typer.Option(help="The shipped guideline of this paper, as `people guidelines` lists them.")
     ] = "",
+    reason: Annotated[bool, typer.Option("--reason", help="A reason must be written with every vote.")] = False,
     draft: Annotated[bool, typer.Option("--draft", help="Do not open it yet.")] = False,
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Items too that are marked as not verified (tag verified: no).")
@@ -164,7 +165,10 @@ def add(
     plan = Plan(
         name, kind, ballot, criterion, guidelines.read_text(encoding="utf-8") if guidelines else "", votes=votes,
         most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
-        seed=seed, options=({"paper": paper} if paper else {}) | asking_of(kind, own_pictures),
+        seed=seed,
+        options={
+            **({"paper": paper} if paper else {}), **({"reason": True} if reason else {}), **asking_of(kind, own_pictures)
+        },
     )  # fmt: skip
     with _ledger(ledger) as book, opened(settings) as connection:
         material = Material(

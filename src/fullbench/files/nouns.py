@@ -293,14 +293,14 @@ def _usage(fields: Fields) -> Usage:
 # Writing
 
 
-def write_items(path: str | Path, items: Iterable[Item], *, raw: bool = False) -> int:
+def write_items(path: str | Path, items: Iterable[Item], *, raw: bool = False, place: Path | None = None) -> int:
     """Write items, whole or not at all, and give their number.
 
     Pictures that are held in memory or lie outside of the file's folder are written beside the file: whoever reads it
-    takes none from elsewhere.
+    takes none from elsewhere. `place` is where the file belongs, if it is written elsewhere to be compared.
     """
     target = Path(path)
-    return write_rows(target, (_item_row(target, item) for item in items), ITEM_COLUMNS, raw=raw)
+    return write_rows(target, (_item_row(place or target, item) for item in items), ITEM_COLUMNS, raw=raw)
 
 
 def _item_row(path: Path, item: Item) -> dict[str, Any]:

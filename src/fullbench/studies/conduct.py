@@ -51,8 +51,8 @@ class Conducted:
     tables: Sequence[Table]
     source: Mapping[str, Any] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
-    files: dict[Path, Callable[[Path], object]] = field(default_factory=dict)
-    """Further files of the study, and what writes each."""
+    files: dict[Path, Callable[[Path, Path], object]] = field(default_factory=dict)
+    """Further files of the study, and what writes each: to a path, with pictures named as seen from another."""
     said: list[str] = field(default_factory=list)
     """Sentences for whoever ran it."""
     plain: Sequence[Table] = ()

@@ -7,6 +7,7 @@ kernel is left. Of a large encoder's time that saves a seventh.
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from typing import Any
 
@@ -47,7 +48,33 @@ def compile_vision(model: Any, name: str) -> None:
     vision = getattr(model, "vision_model", None)
     if vision is None:
         raise InputError(f"{name}: compile=yes is for models that see with a vision_model; leave the option out")
+    patches = getattr(getattr(vision, "embeddings", None), "patch_embedding", None)
+    if patches is not None and _tiles(patches):
+        patches.forward = partial(_patches, patches)
     vision.forward = _Compiled(vision.forward)
+
+
+def _tiles(convolution: Any) -> bool:
+    """Whether a convolution looks at squares that lie side by side, each once."""
+    return convolution.kernel_size == convolution.stride and convolution.padding in ("valid", (0, 0))
+
+
+def _patches(convolution: Any, pictures: Any) -> Any:
+    """Such a convolution as one matrix product, which a card does five times as fast."""
+    import torch
+
+    high, wide = convolution.kernel_size
+    rows, columns = pictures.shape[-2] // high, pictures.shape[-1] // wide
+    tiles = pictures.unflatten(-1, (columns, wide)).unflatten(-3, (rows, high)).permute(0, 2, 4, 1, 3, 5).flatten(3)
+    seen = torch.nn.functional.linear(tiles, convolution.weight.flatten(1), convolution.bias)
+    return seen.permute(0, 3, 1, 2)
+
+
+def spare_collector() -> None:
+    """Keep what torch and its compiler made out of Python's collector: a look at it all stops every thread for half a
+    second, and the card runs dry."""
+    gc.collect()
+    gc.freeze()
 
 
 class _Compiled:
@@ -85,6 +112,7 @@ class _Compiled:
             self._graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self._graph, stream=torch.cuda.current_stream(), capture_error_mode="thread_local"):
                 self._seen = self._forward(self._pixels, **more)
+            spare_collector()
         self._pixels.copy_(pixel_values)
         self._graph.replay()
         return self._seen

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra, Unscorable
 from fullbench.judges.scorers.decoding import DecodingProcesses
-from fullbench.judges.scorers.fused import compile_vision, fuse
+from fullbench.judges.scorers.fused import compile_vision, fuse, spare_collector
 from fullbench.judges.scorers.pictures import UnscorableAmong, decode
 from fullbench.judges.scorers.recipe import Recipe, available, fine, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
@@ -39,6 +39,9 @@ _READERS = 2
 _CORES = 4
 """From so many on, pictures for a card are decoded in processes: with fewer, starting them saves nothing."""
 _KEPT = 10_000
+_QUEUES = "32"
+"""How many queues the card gets. Work of streams that share one waits for each other: with the usual eight, decoding a
+batch waited for two batches that were scored (104 ms in place of 12 on an H200)."""
 
 
 @dataclass(eq=False)
@@ -290,11 +293,11 @@ class TorchScorer(ABC):
         with self._lock:
             if self._model is not None:
                 return
+            device, precision = self._where()
             try:
                 import torch
             except ImportError as error:
                 raise MissingExtra(f"the judge {self.name}", "local") from error
-            device, precision = self._where()
             self._place, self._type = torch.device(device), getattr(torch, precision)
             try:
                 model = self._open(device, self._type)
@@ -313,6 +316,8 @@ class TorchScorer(ABC):
                 fuse(self._model)
             if self.compile == "yes":
                 compile_vision(self._model, self.name)
+            if device.startswith("cuda"):
+                spare_collector()
 
     def _where(self) -> tuple[str, str]:
         """Device and precision, `auto` settled by this machine: half precision on a GPU, single on a CPU.
@@ -320,6 +325,7 @@ class TorchScorer(ABC):
         What is settled is part of the name, so that scores of two precisions never pass for one judge's. Without torch
         nothing can be scored, and `auto` stands.
         """
+        open_queues()
         device, precision = self.device, self.precision
         if "auto" in {device, precision} and find_spec("torch") is not None:
             import torch
@@ -329,6 +335,11 @@ class TorchScorer(ABC):
             if precision == "auto":
                 precision = "float16" if device.startswith("cuda") else "float32"
         return device, precision
+
+
+def open_queues() -> None:
+    """Ask for as many queues as the card has; heeded if it comes before the process first uses the card."""
+    os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", _QUEUES)
 
 
 def identity(source: str) -> str:

@@ -132,7 +132,8 @@ def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]
         if material.ledger is None:
             raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
         record = material.ledger.record(material.judges or None, study=_study(material))
-        return list(sources.appeals(record, material.judges)), Omitted()
+        verdicts, votes = sources.reviewed(record, material.judges, study.rules.criterion)
+        return list(sources.appeals(record, verdicts)), Omitted(votes=votes)
     if kind.name == "rewrite":
         if material.queue is None:
             raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")

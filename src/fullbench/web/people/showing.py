@@ -115,7 +115,7 @@ def show(study: Study, lease: Lease, language: Language = "en") -> Shown:
         lease.token,
         study.kind_name,
         lease.revision,
-        tuple((turn.role, _pieces(turn.parts, item.tags)) for turn in item.turns),
+        tuple((turn.role, _pieces(turn.parts, item.tags)) for turn in item.turns_judged),
         tuple(_candidate(place, response.parts, response.tags) for place, response in enumerate(content.responses)),
         anchored(scale(study.rules), guideline),
         dict(lease.draft) if lease.draft is not None else answered,

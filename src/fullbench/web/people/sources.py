@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.figures.places import OVERALL
 from fullbench.files.fields import Fields
 from fullbench.files.nouns import read_rows
 from fullbench.nouns.ballot import ballot
@@ -24,7 +25,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.web.people.content import Content, parts_json
 from fullbench.web.people.kind import Kind, Rules
 from fullbench.web.words import key
@@ -87,12 +88,25 @@ def tasks_of(
         )
 
 
-def appeals(record: Record, judges: Collection[str] = ()) -> Iterator[Content]:
-    """A judge's verdicts with their reasons, to be judged in turn. Reviews by people are left out."""
-    for verdict in record:
-        item = record.items.get(verdict.item)
-        if item is None or not verdict.text or is_review(verdict) or (judges and verdict.judge not in judges):
-            continue
+def reviewed(record: Record, judges: Collection[str] = (), criterion: str = OVERALL) -> tuple[list[Verdict], int]:
+    """The verdicts that an agree study is about, and how many votes of people with a reason are not among them.
+
+    Those of the judges named, else of all judges that are not people; of one criterion where it is another than
+    overall. Reviews of verdicts are never among them.
+    """
+    verdicts = [
+        verdict for verdict in record
+        if verdict.item in record.items and verdict.text and not is_review(verdict)
+        and criterion in {OVERALL, verdict.criterion} and (not judges or verdict.judge in judges)
+    ]  # fmt: skip
+    chosen = [verdict for verdict in verdicts if judges or verdict.judge != PEOPLE]
+    return chosen, len(verdicts) - len(chosen)
+
+
+def appeals(record: Record, verdicts: Iterable[Verdict]) -> Iterator[Content]:
+    """Verdicts of a record with their reasons, to be judged in turn."""
+    for verdict in verdicts:
+        item = record.items[verdict.item]
         responses = [record.responses.get((verdict.item, *shown)) for shown in verdict.shown]
         judged = [response for response in responses if response is not None]
         about = {
