@@ -167,7 +167,9 @@ def add(
         most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
         seed=seed,
         options={
-            **({"paper": paper} if paper else {}), **({"reason": True} if reason else {}), **asking_of(kind, own_pictures)
+            **({"paper": paper} if paper else {}),
+            **({"reason": True} if reason else {}),
+            **asking_of(kind, own_pictures),
         },
     )  # fmt: skip
     with _ledger(ledger) as book, opened(settings) as connection:
