@@ -14,8 +14,9 @@ import pytest
 from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
 from fullbench.court.sample import sample
 from fullbench.figures.peers import biases
+from fullbench.judges.peer_review.wording import shipped
 from fullbench.nouns.record import Record
-from tests.journeys.voting import Site, column, shown, tables
+from tests.journeys.voting import Site, asked, column, shown, tables
 
 PEOPLE = ["ann", "bob", "cid", "dee", "eve"]
 
@@ -96,6 +97,14 @@ def test_mllm_as_a_judge_table_3(site, tmp_path):
         assert among[criterion, "likert:no|yes"]["pairs of votes that say the same"]["value"] == pytest.approx(
             fmean(pairs)
         )
+    for judge in ("honest", "fanciful"):
+        card = tables(site.cli("card", judge, "--ledger", ledger, "--json"))["reviews"]
+        marked = {row["criterion"]: row for row in cells(card)}
+        votes = [said(person, text) for text, (who, *_) in rulings.items() if who == judge for person in PEOPLE[:3]]
+        for criterion, place in (("agrees", 0), ("hallucinates", 2)):
+            assert marked[criterion]["share of yes"]["value"] == pytest.approx(fmean(vote[place] for vote in votes))
+            assert marked[criterion]["mean mark"] is None, "codes have no mean"
+        assert marked["reasons"]["mean mark"]["value"] == pytest.approx(fmean(vote[1] for vote in votes))
     for criterion, place, ballot in (("agrees", 0, "likert:no|yes"), ("reasons", 1, "score:1-5"),
                                      ("hallucinates", 2, "likert:no|yes")):  # fmt: skip
         units = [[float(said(person, text)[place]) for person in PEOPLE[:3]] for text in rulings]
@@ -218,17 +227,29 @@ def test_upme_table_3(site, tmp_path):
                 book.add(case, Verdict.of(case, "r", (1.0, 0.0) if first else (0.0, 1.0), text=text))
                 rulings[criterion, item.id] = (text, "m-one" if first else "m-two")
     for criterion in ("correctness", "visual"):
-        made = ("--kind", "pair", "--ledger", ledger, "--criterion", criterion, "--votes", 2)
+        made = ("--kind", "pair", "--ledger", ledger, "--criterion", criterion, "--votes", 2, "--reason")
         site.people("add", f"choose {criterion}", *made)
+        path = f"/api/v1/studies/{site.study(f'choose {criterion}')}"
+        lease = site.client("ann").post(f"{path}/next", json={}).json()["task"]["lease"]
+        bare = {"lease": lease, "key": lease, "fields": {"best": "0"}, "seconds": 3}
+        refused = site.client("ann").post(f"{path}/votes", json=bare)
+        assert (refused.status_code, "reason" in refused.text) == (400, True), refused.text
 
         def choose(person, task, criterion=criterion):
             there = [re.search(r"\[([\w-]+)\] of (\w+)", text).groups() for text in shown(task)]
             wish = drawn("truth", criterion, there[0][1]).choice(["m-one", "m-two"])
-            return {"best": str([name for name, _ in there].index(wish))}
+            return {"best": str([name for name, _ in there].index(wish)), "reason": f"{wish} 看得更准"}
 
         assert site.vote(f"choose {criterion}", ["ann", "bob"], choose) == 16
         site.people("keep", f"choose {criterion}", "--ledger", ledger)
-    site.people("add", "told", "--kind", "agree", "--ledger", ledger, "--votes", 2)
+        with Ledger(ledger, read_only=True) as book:
+            votes = list(book.record(["human"]).where(criterion=criterion))
+        won = [vote.contestants[vote.marks.index(max(vote.marks))] for vote in votes]
+        assert [vote.text for vote in votes] == [f"{name} 看得更准" for name in won]
+    one = site.said("add", "told visual", "--kind", "agree", "--ledger", ledger, "--criterion", "visual")
+    assert "8 tasks" in one
+    assert "16 votes of people with a reason were left out" in " ".join(one.split())
+    assert "16 tasks" in site.said("add", "told", "--kind", "agree", "--ledger", ledger, "--votes", 2)
     likes = {"correctness": 0.4, "visual": 0.9}
 
     def agree(_person, task):
@@ -269,6 +290,7 @@ def test_a_peer_review_takes_peoples_votes_for_the_truth(site, tmp_path):
     site.people("add", "choose", "--kind", "pair", "--ledger", ledger, "--criterion", "correctness", "--votes", 2)
 
     def longer(_person, task):
+        assert shipped().answer not in asked(task), "how contestants were to answer is nothing to judge by"
         lengths = [len(text) for text in shown(task)]
         return {"best": "tie" if lengths[0] == lengths[1] else str(lengths.index(max(lengths)))}
 

@@ -235,7 +235,7 @@ def read_verdicts(
             yield Verdict(
                 case, who, item, contestants, spec, criterion, trial, marks, fields.fault(), fields.text("text") or "",
                 _usage(fields), fields.text("prompt") or "", tuple(fields.texts("earlier")), fields.number("at", 0.0),
-                _samples(fields), rater, revision, reader=fields.integer("reader", 0),
+                samples_of(fields), rater, revision, reader=fields.integer("reader", 0),
                 confidence=None if fields.get("confidence") is None else fields.number("confidence", 0.0),
                 circumstances=_circumstances(fields),
             )  # fmt: skip
@@ -272,7 +272,8 @@ def _circumstances(fields: Fields) -> Circumstances:
     return USUAL if how == USUAL else how
 
 
-def _samples(fields: Fields) -> tuple[int, ...]:
+def samples_of(fields: Fields) -> tuple[int, ...]:
+    """The numbers of the samples that a row speaks of; none where it does not say."""
     value = fields.json("samples") or []
     if not isinstance(value, list) or any(type(number) is not int or number < 0 for number in value):
         raise fields.error(f"'samples' is a list of whole numbers, one for each response; found {value!r}")
