@@ -106,11 +106,15 @@ def test_mllm_as_a_judge_table_3(site, tmp_path):
             assert marked[criterion]["share of yes"]["value"] == pytest.approx(fmean(vote[place] for vote in votes))
             assert marked[criterion]["mean mark"] is None, "codes have no mean"
         assert marked["reasons"]["mean mark"]["value"] == pytest.approx(fmean(vote[1] for vote in votes))
+    desk = tables(site.people("show", "mllm", "--json"))["agreement"]
     for criterion, place, ballot in (("agrees", 0, "likert:no|yes"), ("reasons", 1, "score:1-5"),
                                      ("hallucinates", 2, "likert:no|yes")):  # fmt: skip
         units = [[float(said(person, text)[place]) for person in PEOPLE[:3]] for text in rulings]
         expected = alpha(units, ordinal=criterion == "reasons")
         assert among[criterion, ballot]["alpha"]["value"] == pytest.approx(expected, abs=1e-9), criterion
+        shown_as = {"agrees": "Krippendorff's alpha (nominal)", "reasons": "Krippendorff's alpha (ordinal), grade",
+                    "hallucinates": "Krippendorff's alpha (nominal), hallucination"}  # fmt: skip
+        assert column(desk, "value", "figure")[shown_as[criterion]] == pytest.approx(expected, abs=1e-9)
     table_7(found, rulings, {text: [said(person, text)[2] for person in PEOPLE[:3]] for text in rulings})
     ranks = column(
         tables(site.cli("report", "--ledger", ledger, "--json"))["leaderboard human on hallucinates"], "rank"
