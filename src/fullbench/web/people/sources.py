@@ -22,13 +22,43 @@ from fullbench.nouns.case import panels
 from fullbench.nouns.criteria import is_review
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.web.people.content import Content, parts_json
-from fullbench.web.people.kind import Kind
+from fullbench.web.people.kind import Kind, Rules
+from fullbench.web.words import key
 
+COMPARED = ("pair", "score", "rank", "rate")
+"""The kinds of task in which people judge answers."""
 REFERENCE = "reference"
+"""The contestant whose answers are the items' references."""
+
+
+def with_references(kind: str, rules: Rules, items: Iterable[Item], responses: Sequence[Response]) -> list[Response]:
+    """The responses with the items' references among them, as the answers of one more contestant.
+
+    A reference that plays already, as in a ledger where judges compared it, is not there twice.
+    """
+    if kind not in COMPARED:
+        raise InputError(
+            Note(
+                "web.wrong.a-reference-competes-where",
+                "a reference competes where people judge answers ({kinds}); found the kind {kind}",
+                kinds=", ".join(COMPARED),
+                kind=kind,
+            )
+        )
+    if rules.options.get("reference"):
+        raise InputError(key("a reference that is shown beside the answers cannot compete with them: choose one"))
+    playing = {response.item for response in responses if response.contestant == REFERENCE}
+    joining = [
+        Response.say(item.id, REFERENCE, item.reference) for item in items if item.reference and item.id not in playing
+    ]
+    if not playing and not joining:
+        raise InputError(key("no item has a reference that could compete"))
+    return [*responses, *joining]
 
 
 def tasks_of(
@@ -44,7 +74,7 @@ def tasks_of(
         yield from (
             Content(item, (Response.say(item.id, REFERENCE, item.reference),)) for item in items if item.reference
         )
-    elif kind.name in {"pair", "score", "rank", "rate"}:
+    elif kind.name in COMPARED:
         size = {"pair": 2, "score": 1}.get(kind.name)
         by_item: dict[str, list[Content]] = {}
         for case in panels(items, responses, ballot(spec), size=size, orders="sorted"):
