@@ -12,12 +12,13 @@ from statistics import fmean
 import pytest
 from scipy import stats
 
-from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
+from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verdict
 from fullbench.court.sample import sample
 from fullbench.figures.peers import biases
 from fullbench.judges.peer_review.wording import shipped
 from fullbench.nouns.record import Record
 from tests.journeys.voting import Site, asked, column, shown, tables
+from tests.making import png
 
 PEOPLE = ["ann", "bob", "cid", "dee", "eve"]
 
@@ -223,7 +224,8 @@ def test_upme_table_3(site, tmp_path):
     ledger, rulings = tmp_path / "u.ledger", {}
     with Ledger(ledger) as book:
         for number in range(8):
-            item = Item.ask(f"u{number}", f"Question {number}?", tags={"reviewer": "r", "image": f"p{number}"})
+            tags = {"reviewer": "r", "image": f"p{number}"}
+            item = Item.ask(f"u{number}", f"Question {number}?", Picture.of(png((30 * number, 9, 9))), tags=tags)
             pair = tuple(Response.say(item.id, name, f"[{name}] of {item.id}") for name in ("m-one", "m-two"))
             for criterion in ("correctness", "visual"):
                 case = Case(item, pair, Choice(), criterion)
@@ -231,9 +233,10 @@ def test_upme_table_3(site, tmp_path):
                 text = f"<{criterion} {number}>"
                 book.add(case, Verdict.of(case, "r", (1.0, 0.0) if first else (0.0, 1.0), text=text))
                 rulings[criterion, item.id] = (text, "m-one" if first else "m-two")
+    site.client("boss", "organiser")
+    paper = ("--paper", "upme", "--ledger", ledger, "--votes", 2, "--most", 5)
     for criterion in ("correctness", "visual"):
-        made = ("--kind", "pair", "--ledger", ledger, "--criterion", criterion, "--votes", 2, "--reason")
-        site.people("add", f"choose {criterion}", *made)
+        site.people("add", f"choose {criterion}", "--kind", "pair", "--criterion", criterion, "--reason", *paper)
         path = f"/api/v1/studies/{site.study(f'choose {criterion}')}"
         lease = site.client("ann").post(f"{path}/next", json={}).json()["task"]["lease"]
         bare = {"lease": lease, "key": lease, "fields": {"best": "0"}, "seconds": 3}
@@ -257,7 +260,10 @@ def test_upme_table_3(site, tmp_path):
     assert "8 verdicts on other criteria were left out." in " ".join(one.split())
     none = ("--kind", "agree", "--ledger", ledger, "--criterion", "taste")
     assert "there are: correctness, visual" in site.people("add", "none", *none, code=2)
-    assert "16 tasks" in site.said("add", "told", "--kind", "agree", "--ledger", ledger, "--votes", 2)
+    apart = ("--apart-from", "choose correctness", "--apart-from", "choose visual")
+    assert "16 tasks" in site.said("add", "told", "--kind", "agree", *paper, *apart)
+    offered = site.client("ann").post(f"/api/v1/studies/{site.study('told')}/next", json={}).json()
+    assert offered["task"] is None, "who chose on a picture is not told of a ruling on it"
     likes = {"correctness": 0.4, "visual": 0.9}
 
     def agree(_person, task):
