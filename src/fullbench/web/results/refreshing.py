@@ -102,17 +102,19 @@ def _stamps(
         return counted.get((study, PEOPLE, criterion))
 
     return {
-        key: digest(
-            [
-                *own,
-                tagged,
-                *([{"judged": judged}] if judged else []),
-                turned if is_panel(key[1]) else [],
-                beside(*key),
-                *([failed[key[1]]] if key[1] in failed else []),
-                *([{"pilot": pilots[key[0]]}] if is_person(key[1]) and pilots.get(key[0]) else []),
-                *seams.behind(key, succeeded, counted),
-            ]
-        )[:16]
+        key: blindness.sealed(
+            digest(
+                [
+                    *own,
+                    tagged,
+                    turned if is_panel(key[1]) else [],
+                    beside(*key),
+                    *([failed[key[1]]] if key[1] in failed else []),
+                    *([{"pilot": pilots[key[0]]}] if is_person(key[1]) and pilots.get(key[0]) else []),
+                    *seams.behind(key, succeeded, counted),
+                ]
+            )[:16],
+            judged,
+        )
         for key, own in counted.items()
     }
