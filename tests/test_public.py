@@ -63,10 +63,14 @@ def test_judging_a_case_loads_no_statistics_library(tmp_path):
 
 
 def test_changelog_and_package_agree_on_the_version():
+    import re
     from pathlib import Path
 
     root = Path(__file__).parents[1]
-    assert f"## {fullbench.__version__}" in (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = [line for line in changes.split("\n") if line.startswith("## ") and line != "## Unreleased"]
+    assert versions[0].startswith(f"## {fullbench.__version__} (")
+    assert all(re.fullmatch(r"## \d+\.\d+\.\d+ \(20\d\d-\d\d-\d\d\)", line) for line in versions), "each has its date"
     assert f'version = "{fullbench.__version__}"' in (root / "pyproject.toml").read_text(encoding="utf-8")
     assert f"version: {fullbench.__version__}" in (root / "CITATION.cff").read_text(encoding="utf-8")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -68,12 +69,24 @@ def test_a_quick_audit_has_about_150_cases_and_a_seed_changes_them_all(quick):
     assert [case.key for case in docket(SIZES["quick"], 0)] == [case.key for case in quick]
     other = {case.key for case in docket(SIZES["quick"], 1)}
     assert not other & {case.key for case in quick}
+
+
+# All that a usual audit tries, on fewer items of each part.
+SMALLER = replace(SIZES["default"], pairs=36, scores=20, rankings=6, drawn=9, looks=18, veiled=8, turned=9, repeated=6,
+                  reworded=6, swayed=3, attacks=45)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [SMALLER, pytest.param(SIZES["default"], marks=pytest.mark.slow)])
+def test_one_ledger_may_hold_audits_of_all_sizes_an_item_and_an_answer_are_the_same_in_each(quick, size):
     contents: dict[object, str] = {}
-    # one ledger may hold audits of all sizes: an item and an answer are the same in each
-    for case in (*quick, *docket(SIZES["default"], 0)):
+    shared = 0
+    known = {case.item.id for case in quick}
+    for case in (*quick, *docket(size, 0)):
+        shared += case.item.id in known
         assert contents.setdefault(case.item.id, case.item.key) == case.item.key
         for said in case.responses:
             assert contents.setdefault((said.item, said.contestant), said.key) == said.key
+    assert shared - len(quick) > 80, "many items of a quick audit are in the other"
 
 
 def test_a_swapped_picture_turns_the_truth_round_and_hidden_ones_hold_nothing(quick):

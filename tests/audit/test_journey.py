@@ -133,7 +133,13 @@ def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):
     for name, lines in (("items", rows), ("answers", answers)):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     words = ("--items", "items.jsonl", "--responses", "answers.jsonl", "--look", "--quiet")
+    tried = call("audit", "court:keen", *words, "--limit", "5")
+    assert "Only the first 5 of 14 items are in this run, as the limit says." in tried
+    with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+        first = list(ledger.verdicts())
+    assert {verdict.item.partition("~")[0] for verdict in first} == {f"i{number}" for number in range(5)}
     said = call("audit", "court:keen", *words)
+    assert f"known {len(first)}" in said, "the same command goes on, and nothing is asked twice"
     assert "It looks at your pictures" in said
     again = call("audit", "court:blind", *words, "--json")
     card = json.loads(again[again.index("{") : again.rindex("}") + 1])

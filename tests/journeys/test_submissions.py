@@ -67,6 +67,25 @@ def test_every_answer_is_kept_and_later_newcomers_meet_on_every_item(tmp_path):
     assert "Asked 0, known 180" in cli("leaderboard", "add", "three", "--opponents", 2, *few, *common).output
 
 
+def test_a_leaderboard_is_tried_on_the_first_items_and_goes_on(tmp_path):
+    lay_out(tmp_path / "d", 12, ("one", "two", "three"))
+    ledger = tmp_path / "b.ledger"
+    common = ("--data", tmp_path / "d", "--judge", "length", "--ledger", ledger, "--quiet")
+    for name in ("one", "two"):
+        cli("leaderboard", "submit", name, "--predictions", tmp_path / "d" / f"{name}.jsonl", *common[:2], *common[4:6])
+    added = ("leaderboard", "add", "three", "--predictions", tmp_path / "d" / "three.jsonl", *common)
+    planned = cli(*added, "--limit", 5, "--dry-run")
+    assert "Only the first 5 of 12 items" in planned.output
+    tried = cli(*added, "--limit", 5)
+    assert "Only the first 5 of 12 items are in this run" in tried.output
+    assert "Asked 20, known 0" in tried.output, "an opponent and the reference on each item, in both orders"
+    with Ledger(ledger, read_only=True) as book:
+        heard = {verdict.item for verdict in book.verdicts("length")}
+    assert heard == {f"题{n}" for n in range(5)}
+    assert matches(ledger)[1] == {"one": 12, "two": 12, "three": 12, "reference": 12}, "submissions are kept whole"
+    assert "Asked 28, known 20" in cli(*added).output, "the same command goes on, and nothing is asked twice"
+
+
 def test_what_cannot_be_a_submission_is_refused_and_nothing_is_kept(tmp_path):
     lay_out(tmp_path / "d", 5, ("one",))
     ledger = tmp_path / "b.ledger"

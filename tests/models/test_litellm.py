@@ -61,11 +61,13 @@ class Clouds:
                 reply: dict[str, Any] = {
                     "id": "x", "object": "chat.completion", "created": 1, "model": "gpt-4o",
                     "choices": [{"index": 0, "message": said, "finish_reason": "stop"}],
-                    "usage": {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105},
+                    "usage": {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105,
+                              "prompt_tokens_details": {"cached_tokens": 60}},
                 }  # fmt: skip
                 if self.path.endswith("/converse"):
                     output = {"message": {"role": "assistant", "content": [{"text": "[[4]]"}]}}
-                    usage = {"inputTokens": 100, "outputTokens": 5, "totalTokens": 105}
+                    # Converse counts what came from the cache apart
+                    usage = {"inputTokens": 40, "cacheReadInputTokens": 60, "outputTokens": 5, "totalTokens": 105}
                     reply = {"output": output, "stopReason": "end_turn", "usage": usage, "metrics": {"latencyMs": 1}}
                 data = json.dumps(reply).encode()
                 self.send_response(200)
@@ -91,7 +93,7 @@ def clouds() -> None:
     })  # fmt: skip
     picture = png()
     prompt = Prompt((Turn("system", ("You judge.",)), Turn("user", (Picture.of(picture), "多少?"))))
-    price = {"price_in": "1", "price_out": "2", "attempts": "1", "max_tokens": "50"}
+    price = {"price_in": "1", "price_out": "2", "price_cached": "0.1", "attempts": "1", "max_tokens": "50"}
     ways = {
         "azure/mine": price,
         "bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0": price
@@ -100,7 +102,8 @@ def clouds() -> None:
     for name, options in ways.items():
         (reply,) = factories.litellm(name, options).answer([prompt])
         assert (reply.error, reply.text) == (None, "[[4]]"), reply
-        assert reply.usage.dollars == 110 / 1e6
+        assert (reply.usage.tokens_in, reply.usage.cached) == (100, 60), name
+        assert reply.usage.dollars == pytest.approx((40 * 1 + 60 * 0.1 + 5 * 2) / 1e6)
     (azure, headers, body), (bedrock, signed, converse) = there.asked
     assert azure == "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
     assert headers["api-key"] == "azure-key"

@@ -148,3 +148,18 @@ def test_a_curve_is_drawn_for_each_label():
     lines = [g for g in root.iter(f"{SVG}g") if "mark-line" in g.get("class", "")]
     assert len(lines) == 2
     assert {"a", "b"} <= set(texts(drawn))
+
+
+def test_a_chart_is_laid_out_once_for_page_svg_and_png_and_the_pixels_are_the_converters_own(monkeypatch):
+    import vl_convert
+
+    drawn = chart(LEADERBOARD)
+    whole = vl_convert.vegalite_to_png(dict(drawn.spec), scale=2.0, vl_version="5.20")
+    asked = []
+    convert = vl_convert.vegalite_to_svg
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", lambda *a, **k: asked.append(1) or convert(*a, **k))
+    charts._drawing.cache_clear()
+    assert svg(drawn) == svg(drawn)
+    with Image.open(io.BytesIO(png(drawn))) as image, Image.open(io.BytesIO(whole)) as expected:
+        assert np.array_equal(np.asarray(image), np.asarray(expected))
+    assert len(asked) == 1

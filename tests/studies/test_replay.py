@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.reports.tables import read_tables
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.study import Study
+from tests.journeys.commands import cli
 from tests.making import png
 
 STUDY = """
@@ -32,8 +34,7 @@ seed = 5
 """
 
 
-@pytest.fixture
-def study(tmp_path):
+def lay_out(tmp_path):
     (tmp_path / "p.png").write_bytes(png())
     items = [
         {"id": f"i{n}", "question": f"第 {n} 个问题?", "reference": f"answer {n}", "pictures": ["p.png"]}
@@ -48,6 +49,26 @@ def study(tmp_path):
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
     (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    return tmp_path / "study.toml"
+
+
+@pytest.fixture
+def study(tmp_path):
+    return lay_out(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a study that was run, for tests to copy."""
+    folder = tmp_path_factory.mktemp("finished")
+    cli("run", lay_out(folder), "--quiet")
+    return folder
+
+
+@pytest.fixture
+def run_before(finished, tmp_path):
+    """The study in a folder of the test's own, run already."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     return tmp_path / "study.toml"
 
 
@@ -72,24 +93,21 @@ def test_run_replay_and_replay_from_a_server_give_the_same_bytes(study, tmp_path
         assert again.returncode == 0, again.stderr
         assert again.stdout == run.stdout
         assert {path.name: path.read_bytes() for path in (tmp_path / f"again{number}").iterdir()} == written
-    assert fullbench("replay", study, "--check").returncode == 0
+    cli("replay", study, "--check")
     (tmp_path / "out" / "tables.json").write_bytes(written["tables.json"].replace(b"0.5", b"0.6"))
-    told = fullbench("replay", study, "--check")
-    assert told.returncode == 1
+    told = cli("replay", study, "--check", code=1)
     assert "tables.json is not what the ledger gives" in told.stderr
 
 
-def test_what_others_add_to_the_ledger_changes_nothing(study, tmp_path):
-    assert fullbench("run", study, "--quiet").returncode == 0
+def test_what_others_add_to_the_ledger_changes_nothing(run_before, tmp_path):
     other = STUDY.replace('["length", "chance?seed=3", "reference"]', '["chance?seed=9"]').replace("out/", "other/")
     (tmp_path / "other.toml").write_text(other, encoding="utf-8")
-    assert fullbench("run", tmp_path / "other.toml", "--quiet").returncode == 0
-    assert fullbench("replay", study, "--check").returncode == 0
+    cli("run", tmp_path / "other.toml", "--quiet")
+    cli("replay", run_before, "--check")
 
 
-def test_tables_carry_what_made_them(study, tmp_path):
-    assert fullbench("run", study, "--quiet").returncode == 0
-    for table in read_tables(tmp_path / "out" / "tables.json"):
+def test_tables_carry_what_made_them(finished):
+    for table in read_tables(finished / "out" / "tables.json"):
         assert table.source["judges"] == ["length", "chance?seed=3", "reference"]
         assert table.source["ballots"] == ["choice+tie", "ranking", "score:1-5"]
         assert (table.source["orders"], table.source["trials"], table.source["seed"]) == ("both", 2, 5)
@@ -98,17 +116,15 @@ def test_tables_carry_what_made_them(study, tmp_path):
         assert table.source["fullbench"]
 
 
-def test_a_replay_asks_nothing_and_says_what_is_missing(study, tmp_path):
+def test_a_replay_asks_nothing_and_says_what_is_missing(run_before, tmp_path):
     with (
-        Ledger(tmp_path / "mine.ledger") as empty,
+        Ledger(tmp_path / "empty.ledger") as empty,
         pytest.raises(InputError, match="holds no verdict of this study"),
     ):
-        Conductor(Study.read(study)).replay(empty)
-    assert fullbench("run", study, "--quiet").returncode == 0
+        Conductor(Study.read(run_before)).replay(empty)
     wider = STUDY.replace('"reference"]', '"reference", "chance?seed=4"]')
     (tmp_path / "wider.toml").write_text(wider, encoding="utf-8")
-    told = fullbench("replay", tmp_path / "wider.toml")
-    assert told.returncode == 0
+    told = cli("replay", tmp_path / "wider.toml")
     assert "verdicts of this study are missing" in told.stderr
     with Ledger(tmp_path / "mine.ledger", read_only=True) as ledger:
         assert "chance?seed=4" not in ledger.record().judges

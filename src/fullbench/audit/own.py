@@ -35,20 +35,22 @@ CHANGED = ("length", "markdown", "confidence", "authority", "self-reference", "e
 WAYS = ("again", "blank", "swapped", "blurred", "captioned")
 
 
-def own_docket(items: Sequence[Item], responses: Sequence[Response], *, sway: bool, seed: int = 0) -> list[Case]:
-    """The cases of one's own data; at least two items with a picture and two answers in words are needed."""
-    answers: dict[str, list[Response]] = {}
-    for response in responses:
-        if response.sample == 0 and response.text.strip():
-            answers.setdefault(response.item, []).append(response)
-    usable = [item for item in items if item.pictures and len(answers.get(item.id, ())) > 1]
+def own_docket(
+    items: Sequence[Item], responses: Sequence[Response], *, sway: bool, seed: int = 0, limit: int | None = None
+) -> list[Case]:
+    """The cases of one's own data; at least two items with a picture and two answers in words are needed.
+
+    With a limit, those of the first usable items alone, each the same as without it.
+    """
+    answers = _in_words(responses)
+    usable = usable_items(items, responses)
     if len(usable) < 2:
         raise InputError(
             f"to see whether a judge looks, two items or more with a picture and two answers are needed; found "
             f"{len(usable)} of {len(items)}"
         )
     cases: list[Case] = []
-    for number, item in enumerate(usable):
+    for number, item in enumerate(usable[:limit]):
         rng = random.Random(f"{seed}/{item.id}")
         first, second = rng.sample(sorted(answers[item.id], key=lambda answer: answer.contestant), 2)
         other = usable[(number + 1) % len(usable)]
@@ -56,6 +58,21 @@ def own_docket(items: Sequence[Item], responses: Sequence[Response], *, sway: bo
         if sway:
             cases.append(_swayed(item, first, number))
     return cases
+
+
+def usable_items(items: Sequence[Item], responses: Sequence[Response]) -> list[Item]:
+    """The items that have a picture and two answers in words."""
+    answers = _in_words(responses)
+    return [item for item in items if item.pictures and len(answers.get(item.id, ())) > 1]
+
+
+def _in_words(responses: Sequence[Response]) -> dict[str, list[Response]]:
+    """The first answers of contestants that said something, by their items."""
+    answers: dict[str, list[Response]] = {}
+    for response in responses:
+        if response.sample == 0 and response.text.strip():
+            answers.setdefault(response.item, []).append(response)
+    return answers
 
 
 def _looked(item: Item, other: Item, pair: tuple[Response, Response]) -> Iterator[Case]:

@@ -15,7 +15,7 @@ def main() -> None:
     """
     if sys.platform == "win32":
         sys.stderr.write(
-            "fullbench: it runs on Linux and macOS, whose file locks it needs; on Windows, run it in WSL\n"
+            "fullbench: it was made for Linux and macOS and never tried on Windows itself; run it in WSL there\n"
         )
         sys.exit(2)
     # Our matrices are small: on a busy machine threads that wait for each other took fifty times as long as one.

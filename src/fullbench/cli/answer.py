@@ -73,6 +73,7 @@ def answer(
     from fullbench.studies import plan, specs
     from fullbench.studies.answer import answer as answer_all
     from fullbench.studies.engines import Insistence
+    from fullbench.studies.limited import left_by_limit
     from fullbench.studies.progress import watching
     from fullbench.studies.sight import refuse_blind
 
@@ -80,8 +81,8 @@ def answer(
     with allowing(*pictures_from or (), urls=fetch_urls), unseen(without_pictures):
         every = list(read_items(items, question=question))
     asked = every[:limit]
-    if len(asked) < len(every):
-        say(f"Only the first {len(asked):,} of {len(every):,} items are in this run, as the limit says.")
+    for line in left_by_limit(len(asked), len(every)):
+        say(line)
     if items.is_dir() and (others := left_out(items)):
         say(f"{items}: {others}; they were left out.")
     refuse_blind(asked, models, (), allowed=without_pictures)

@@ -17,6 +17,7 @@ from fullbench.cli.common import (
     EngineOption,
     JsonOption,
     LedgerOption,
+    LimitOption,
     PicturesOption,
     QuietOption,
     asking_from,
@@ -50,6 +51,7 @@ def audit(
         Path | None, typer.Option(help="Your own items instead of drawn ones: JSONL, CSV or Parquet.")
     ] = None,
     responses: Annotated[Path | None, typer.Option(help="What was answered to your items.")] = None,
+    limit: LimitOption = None,
     look: Annotated[bool, typer.Option("--look", help="On your own items: only whether the judge looks.")] = False,
     panels: Annotated[
         Path | None, typer.Option(help="A TOML file that names panels and cascades, such as a study's.")
@@ -100,9 +102,11 @@ def audit(
         raise InputError(f"an audit is written as {', '.join(SUFFIXES)}; found {out.suffix or out.name!r}")
     if not judges:
         return _board(ledger, out, as_json=as_json)
-    own = None if items is None else _own(items, responses, look=look, seed=seed)
-    if own is None and (responses is not None or look):
-        raise InputError("--responses and --look go with your own items; name them by --items")
+    own = None if items is None else _own(items, responses, look=look, seed=seed, limit=limit)
+    if own is None and (responses is not None or look or limit is not None):
+        raise InputError(
+            "--responses, --look and --limit go with your own items; name them by --items (--quick draws few cases)"
+        )
     size = "quick" if quick else "deep" if deep else "default"
     auditing = Auditing(judges, size=size, seed=seed, own=own, panels=panels)
     if out is not None and out.suffix.lower() == ".svg" and (len(judges) > 1 or own is not None):
@@ -164,17 +168,25 @@ def _show(judge_cards: list[Card], findings: list[Findings], out: Path | None, *
     say(f"Written: {out}")
 
 
-def _own(items: Path, responses: Path | None, *, look: bool, seed: int) -> tuple[str, list[Case]]:
+def _own(items: Path, responses: Path | None, *, look: bool, seed: int, limit: int | None) -> tuple[str, list[Case]]:
     """The study and the cases of one's own data."""
-    from fullbench.audit.own import own_docket
+    from fullbench.audit.own import own_docket, usable_items
     from fullbench.errors import InputError
     from fullbench.files.nouns import read_items, read_responses
+    from fullbench.studies.limited import left_by_limit
 
     if responses is None:
         raise InputError("your own items need answers to be judged; name them by --responses")
     asked = list(read_items(items))
     answers = list(read_responses(responses, items={item.id for item in asked}))
-    return f"{'look' if look else 'own-audit'}-{items.stem}", own_docket(asked, answers, sway=not look, seed=seed)
+    cases = own_docket(asked, answers, sway=not look, seed=seed, limit=limit)
+    usable = len(usable_items(asked, answers))
+    if usable < len(asked):
+        left_out = len(asked) - usable
+        say(f"{left_out:,} of {len(asked):,} items lack a picture or two answers in words; they are left out.")
+    for line in left_by_limit(min(usable, limit or usable), usable):
+        say(line)
+    return f"{'look' if look else 'own-audit'}-{items.stem}", cases
 
 
 def _print_json(judge_cards: list[Card]) -> None:

@@ -15,6 +15,7 @@ from fullbench.cli.common import (
     EngineOption,
     JsonOption,
     LedgerOption,
+    LimitOption,
     PicturesFromOption,
     PicturesOption,
     PilotOption,
@@ -58,6 +59,7 @@ def add(
     judge: Annotated[str, typer.Option(help="Who judges, as KIND:NAME?OPTIONS.")],
     benchmark: BenchmarkOption = "visitbench",
     data: DataOption = None,
+    limit: LimitOption = None,
     responses: Annotated[
         list[Path] | None, typer.Option(help="Answers of those already there. Again for more.")
     ] = None,
@@ -109,7 +111,7 @@ def add(
         Study(
             "leaderboard", kind="leaderboard", benchmark=benchmark, data=data, judges=(judge,),
             contestants=(model,) if answers else (), seed=seed, options=given, without_pictures=without_pictures,
-            pictures_from=tuple(pictures_from or ()),
+            pictures_from=tuple(pictures_from or ()), limit=limit,
         )
     )  # fmt: skip
     with (
@@ -121,6 +123,8 @@ def add(
             show([growing.plan(book)], as_json=as_json)
             return 0
         done = growing.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
+        for line in done.said:
+            say(line)
         tables = [*done.run_tables, *done.plain]
         if out is not None and out.suffix in {".html", ".htm"}:
             board_tables.page(done.record, tables, out, book.digest())

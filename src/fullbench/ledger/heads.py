@@ -8,11 +8,12 @@ what was acknowledged; a copy of the ledger without the file claims nothing.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from filelock import lock_descriptor, unlock_descriptor
 
 from fullbench.ledger.database import Connection
 
@@ -40,13 +41,19 @@ class HeadFile:
         line = f"{writer} {number} {link}".ljust(_WIDTH - 1).encode() + b"\n"
         with suppress(OSError):
             if self._file is None:
-                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-                fcntl.flock(self._file, fcntl.LOCK_EX)  # two new writers must not take the same place
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+                lock_descriptor(self._file)  # two new writers must not take the same place
                 self._offset = -(-os.fstat(self._file).st_size // _WIDTH) * _WIDTH
-                os.pwrite(self._file, line, self._offset)
-                fcntl.flock(self._file, fcntl.LOCK_UN)
+                self._write(line)
+                unlock_descriptor(self._file)
             else:
-                os.pwrite(self._file, line, self._offset)
+                self._write(line)
+
+    def _write(self, line: bytes) -> None:
+        """Overwrite the writer's own line; `os.pwrite` would do both at once, and Windows has none."""
+        assert self._file is not None
+        os.lseek(self._file, self._offset, os.SEEK_SET)
+        os.write(self._file, line)
 
     def close(self) -> None:
         if self._file is not None:

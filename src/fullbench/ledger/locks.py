@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -10,6 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+from typing import IO
+
+from filelock import lock_descriptor
 
 from fullbench.errors import LedgerError
 
@@ -25,20 +27,29 @@ def sole(ledger: Path, name: str) -> Iterator[None]:
         raise LedgerError(f"{folder}: the lock of {name!r} cannot be taken ({error.strerror})") from error
     with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise LedgerError(_taken(ledger, name, file.read())) from None
+            taken = lock_descriptor(file.fileno(), blocking=False)
+        except OSError as error:
+            raise LedgerError(
+                f"{folder}: the lock of {name!r} cannot be taken ({error.strerror}); put the ledger on a disk of this "
+                "machine, or on a PostgreSQL server"
+            ) from error
+        if not taken:
+            raise LedgerError(_refusal(ledger, name, _holder(file)))
         file.truncate(0)
         file.write(json.dumps({"pid": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S"), "name": name}))
         file.flush()
         yield
 
 
-def _taken(ledger: Path, name: str, holder: str) -> str:
+def _holder(file: IO[str]) -> str:
+    """Who wrote its name into the lock's file."""
     try:
-        found = json.loads(holder)
-        by = f"process {found['pid']} since {found['since']}"
-    except (ValueError, KeyError, TypeError):
-        by = "another process"
+        file.seek(0)
+        holder = json.loads(file.read())
+        return f"process {holder['pid']} since {holder['since']}"
+    except (OSError, ValueError, KeyError, TypeError):  # on Windows nobody reads what another has locked
+        return "another process"
+
+
+def _refusal(ledger: Path, name: str, by: str) -> str:
     return f"{ledger}: {name!r} is being asked by {by}; wait for it to end or stop it, then run again"

@@ -14,7 +14,7 @@ from fullbench.models.net.handles import connections
 from fullbench.models.net.limits import CEILING, START, office
 from fullbench.models.net.providers import Provider, provider
 from fullbench.models.net.streaming import stream
-from fullbench.models.prices import FRESH, Price, Shares, cache_shares, is_local, price_of
+from fullbench.models.prices import Price, Shares, cache_shares, is_local, price_of, shares_at
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.nouns.model import Prompt, Reply
 
@@ -113,12 +113,9 @@ class ChatModel:
     @cached_property
     def shares(self) -> Shares:
         """What a token from the server's cache costs, and one that goes into it, where a fresh one costs 1."""
-        return cache_shares(self.model, self.url) if self.cached_price is None else self._shares
-
-    @property
-    def _shares(self) -> Shares:
-        fresh = self.price
-        return FRESH if not fresh or not fresh[0] or self.cached_price is None else (self.cached_price / fresh[0], 1.0)
+        if self.cached_price is None:
+            return cache_shares(self.model, self.url)
+        return shares_at(self.price, self.cached_price)
 
     @cached_property
     def _provider(self) -> Provider:

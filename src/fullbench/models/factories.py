@@ -92,8 +92,11 @@ def litellm(name: str, options: Mapping[str, str]) -> Model:
 
     if "://" in name:
         raise InputError(f"'litellm:{name}' holds an address, which litellm would not use; write openai:NAME@URL")
-    read = read_options(f"litellm:{name}", options, {**SAMPLING, **LIMITS, **PRICE})
-    return LiteLLMModel(name, sampling_from(read), limits_from(read), _price(read))
+    price = {**PRICE, "price_cached": CACHING["price_cached"]}
+    read = read_options(f"litellm:{name}", options, {**SAMPLING, **LIMITS, **price})
+    return LiteLLMModel(
+        name, sampling_from(read), limits_from(read), _price(read), cached_price=read.get("price_cached")
+    )
 
 
 def offline(name: str, options: Mapping[str, str]) -> Model:

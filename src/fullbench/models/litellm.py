@@ -16,6 +16,8 @@ from fullbench.hygiene import masked
 from fullbench.models import dotenv
 from fullbench.models.dialects import OpenAI
 from fullbench.models.net import complaints
+from fullbench.models.prices import shares_at
+from fullbench.models.replies import Tally
 from fullbench.models.settings import Limits, Sampling
 from fullbench.models.tokens import estimate, words
 from fullbench.nouns.call import Usage
@@ -33,6 +35,7 @@ class LiteLLMModel:
     limits: Limits = field(default_factory=Limits)
     listed: tuple[float, float] | None = None
     assumed: bool = False
+    cached_price: float | None = None
 
     @cached_property
     def name(self) -> str:
@@ -98,11 +101,12 @@ class LiteLLMModel:
             return Reply(prompt, usage=Usage(calls=1, dollars=None), error="an answer without a choice in it")
         tokens_in = estimate(prompt, self.model) if answer.tokens_in is None else answer.tokens_in
         tokens_out = words(answer.reasoning + answer.text) if answer.tokens_out is None else answer.tokens_out
-        dollars = None
-        if self.listed is not None:
-            dollars = (tokens_in * self.listed[0] + tokens_out * self.listed[1]) / 1e6
-        used = Usage(1, 0, tokens_in, tokens_out, dollars, time.monotonic() - started)
-        return answer.reply(prompt, used)
+        cached, _ = OpenAI().cached(payload)
+        tally = Tally(
+            1, 0, tokens_in, tokens_out, time.monotonic() - started, min(cached, tokens_in),
+            shares=shares_at(self.listed, self.cached_price),
+        )  # fmt: skip
+        return answer.reply(prompt, tally.usage(self.listed))
 
     def _trouble(self, prompt: Prompt, error: Exception) -> Reply:
         complaint = complaints.read({"message": str(error), "kind": type(error).__name__})

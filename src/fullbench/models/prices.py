@@ -28,6 +28,15 @@ def is_local(url: str) -> bool:
     return address.is_loopback or address.is_private
 
 
+def shares_at(price: Price | None, cached: float | None) -> Shares:
+    """The shares where somebody said what a million cached tokens cost; what goes into a cache costs as much as fresh.
+
+    >>> shares_at((2.0, 8.0), 0.5), shares_at((2.0, 8.0), None), shares_at(None, 0.5)
+    ((0.25, 1.0), (1.0, 1.0), (1.0, 1.0))
+    """
+    return FRESH if not price or not price[0] or cached is None else (cached / price[0], 1.0)
+
+
 @lru_cache(maxsize=1024)
 def price_of(model: str, url: str) -> Price | None:
     """The listed price of a model at a server; None where it is not listed or the list is not installed.

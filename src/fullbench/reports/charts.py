@@ -3,9 +3,13 @@ a page.
 
 A hint is `{"kind": ..., ...}` and names columns of the table:
 
-    intervals   label, value [, group, reference]   dots with their intervals, best first: a leaderboard; `columns` in
-                                                    place of `value` shows several figures of each row
-    bars        label, value [, group]              bars from zero with their intervals
+    intervals   label, value [, group, within, reference]
+                                                    dots with their intervals, best first: a leaderboard; `columns` in
+                                                    place of `value` shows several figures of each row; the columns
+                                                    `within` tell rows of one label apart
+    bars        label, value [, group, within, order]
+                                                    bars from zero with their intervals; by the `order` "label" sorted,
+                                                    else as in the table
     scatter     x, y [, label, split]               two figures for each row, with intervals and the line x = y, or
                                                     with lines at the two values of `split` instead
     curves      x, value, label [, first_on_top]    a line over numbers for each label, such as one over thresholds;
@@ -23,9 +27,11 @@ Rows whose figure is missing are left out of the chart and stay in the table.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +117,19 @@ def _one_line(title: str) -> str:
 
 def svg(drawn: Chart) -> str:
     """The chart as SVG; text stays text, under a list of fonts that a browser has, Chinese ones among them."""
-    drawing: str = _converter().vegalite_to_svg(dict(drawn.spec), vl_version="5.20")
-    return _own_ids(_following(_roomy(drawing)), digest(dict(drawn.spec))[:8])
+    return _own_ids(_following(_roomy(_laid_out(drawn))), digest(dict(drawn.spec))[:8])
+
+
+def _laid_out(drawn: Chart) -> str:
+    """The chart as the drawing library lays it out; a report's page and its files share one drawing."""
+    _converter()
+    return _laid_out_once(json.dumps(drawn.spec, ensure_ascii=False))
+
+
+@lru_cache(maxsize=64)
+def _laid_out_once(spec: str) -> str:
+    drawing: str = _converter().vegalite_to_svg(spec, vl_version="5.20")
+    return drawing
 
 
 def _roomy(text: str) -> str:
@@ -149,7 +166,7 @@ def _own_ids(text: str, mark: str) -> str:
 
 def png(drawn: Chart, *, scale: float = 2.0) -> bytes:
     """The chart as PNG, drawn with the fonts of this machine: for Chinese it needs one, such as `fonts-noto-cjk`."""
-    image: bytes = _converter().vegalite_to_png(dict(drawn.spec), scale=scale, vl_version="5.20")
+    image: bytes = _converter().svg_to_png(_laid_out(drawn), scale=scale)
     return image
 
 
@@ -158,6 +175,8 @@ def write_chart(drawn: Chart, path: str | Path, *, fonts: str | Path | None = No
     path = Path(path)
     if fonts is not None:
         _converter().register_font_directory(str(fonts))
+        # Other fonts are of other widths: what was laid out before does not hold.
+        _laid_out_once.cache_clear()
     if path.suffix == ".svg":
         return write_file(path, svg(drawn))
     if path.suffix == ".png":

@@ -23,6 +23,7 @@ from fullbench.studies import plan, specs
 from fullbench.studies.answer import answer as answer_all
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Tally
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, Schedule, uniform
+from fullbench.studies.limited import left_by_limit
 from fullbench.studies.progress import watching
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.terms import RunTerms
@@ -42,6 +43,8 @@ class Asked:
     reader: str | None = None
     without_pictures: bool = False
     pictures_from: tuple[Path, ...] = ()
+    limit: int | None = None
+    """Play on so many of the first items alone; submissions are kept whole all the same."""
 
 
 @dataclass
@@ -56,6 +59,7 @@ class Ready:
     contestant: Model | None = None
     purse: Budget | None = None
     tallies: list[Tally] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
 
     def newcomer(self, opponents: int, reference_matches: int, seed: int) -> Newcomer:
         return Newcomer(self.name, opponents, self.reference, reference_matches, seed)
@@ -73,14 +77,16 @@ class Ready:
         forecast = plan.table(
             ledger, contestants=models, items=pool.items, judges=[self.judge], cases=lambda _: uniform(pool, newcomer)
         )
-        if pool is self.pool:
-            return forecast
-        note = Note(
-            "boards.stand-in",
-            "{name} has not answered yet: answers of others stand in for its own.",
-            name=self.name,
-        )
-        return replace(forecast, notes=[*forecast.notes, note])
+        notes: list[str] = [*forecast.notes, *self.said]
+        if pool is not self.pool:
+            notes.append(
+                Note(
+                    "boards.stand-in",
+                    "{name} has not answered yet: answers of others stand in for its own.",
+                    name=self.name,
+                )
+            )
+        return replace(forecast, notes=notes)
 
     def _stand_in(self) -> Pool:
         """The pool with somebody's answer to each item said to be the newcomer's, to know about what it will cost."""
@@ -94,27 +100,29 @@ def prepare(asked: Asked, ledger: Ledger, terms: RunTerms, *, answer: bool) -> R
     bench = specs.benchmark(asked.benchmark)
     with allowing(*asked.pictures_from), without_pictures(asked.without_pictures):
         items = list(bench.items(asked.data))
+    played = items[: asked.limit]
     spec = specs.in_words_of(asked.benchmark, asked.judge, manner=asked.manner, reader=asked.reader or "")
     judge = specs.judge(spec)
     brought = [response for path in asked.responses for response in read_answers(bench, path, items, asked.data, "")]
     contestant = None if asked.predictions is not None or ":" not in asked.model else specs.contestant(asked.model)
     name = contestant.name if contestant is not None else asked.model
     models = [*plan.models_asked([judge]), *([] if contestant is None else [contestant])]
-    ready = Ready(Pool(items, ()), judge, name, None, models, contestant)
+    ready = Ready(Pool(played, ()), judge, name, None, models, contestant)
+    ready.said = left_by_limit(len(played), len(items))
     answering = [] if contestant is None else [contestant]
-    refuse_blind(items, answering, [judge], allowed=asked.without_pictures)
+    refuse_blind(played, answering, [judge], allowed=asked.without_pictures)
     if answer and terms.budget is not None:
         ready.purse = plan.purse(terms.budget, ready.models, spent=terms.spent)
     if contestant is not None and answer:
-        with watching("answers", [name], len(items), quiet=terms.quiet) as watch:
+        with watching("answers", [name], len(played), quiet=terms.quiet) as watch:
             ready.tallies = answer_all(
-                [contestant], items, ledger, engine=terms.engine, specs={name: asked.model}, budget=ready.purse,
+                [contestant], played, ledger, engine=terms.engine, specs={name: asked.model}, budget=ready.purse,
                 stop=terms.stop, watch=watch, insist=terms.insist,
             )  # fmt: skip
     if asked.predictions is not None:
         brought += read_answers(bench, asked.predictions, items, asked.data, name)
     stored = sorted(
-        ledger.responses(None, item_keys=[item.key for item in items]), key=lambda response: -response.sample
+        ledger.responses(None, item_keys=[item.key for item in played]), key=lambda response: -response.sample
     )
     # Of several answers of one contestant to an item, the first plays.
     responses = {(response.item, response.contestant): response for response in stored}
@@ -124,8 +132,9 @@ def prepare(asked: Asked, ledger: Ledger, terms: RunTerms, *, answer: bool) -> R
         ready.reference = references[0].contestant if references else None
     if answer:
         keep(ledger, items, brought)
-    responses.update({(response.item, response.contestant): response for response in brought})
-    ready.pool = Pool(items, tuple(responses.values()))
+    ids = {item.id for item in played}
+    responses.update({(response.item, response.contestant): response for response in brought if response.item in ids})
+    ready.pool = Pool(played, tuple(responses.values()))
     return ready
 
 

@@ -14,6 +14,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.studies.limited import left_by_limit
 from fullbench.studies.study import Study
 from fullbench.studies.verified import read_answers, without_unverified
 
@@ -64,8 +65,7 @@ def _items(study: Study, benchmark: Benchmark | None) -> Iterator[Item]:
 
 
 def _of_items(study: Study, there: int, taken: int) -> Iterator[str]:
-    if taken < there:
-        yield f"Only the first {taken:,} of {there:,} items are in this run, as the limit says."
+    yield from left_by_limit(taken, there)
     if study.items is not None and study.items.is_dir() and (others := left_out(study.items)):
         yield f"{study.items}: {others}; they were left out."
 

@@ -147,7 +147,7 @@ def test_a_server_that_stays_down_ends_the_run_in_one_sentence():
 
 def test_a_slow_call_is_sent_again_and_both_are_billed():
     def slowest(hedge: float | None) -> tuple[float, int, int]:
-        with FakeServer(latency=0.1, slow=0.04, seed=3) as server:
+        with FakeServer(latency=0.05, slow=0.04, seed=3) as server:
             model = ChatModel("x", server.url, limits=Limits(concurrency=8, hedge=hedge))
             replies = list(model.answer(map(ask, range(300))))
             books = server.books()
@@ -159,7 +159,7 @@ def test_a_slow_call_is_sent_again_and_both_are_billed():
     plain, calls, sent = slowest(None)
     assert (calls, sent) == (300, 300)
     hedged, calls, sent = slowest(0.9)
-    assert plain > 1.99, "some calls take twenty times as long"
+    assert plain > 0.99, "some calls take twenty times as long"
     assert hedged < 0.5 * plain, "and need not be waited for"
     assert 300 < calls <= 400
 

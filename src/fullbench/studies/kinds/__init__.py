@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Protocol, Unpack
 
-from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.table import Table
 from fullbench.studies.conduct import Conducted, Conductor
@@ -37,8 +36,6 @@ class Conducting(Protocol):
 def conductor(study: Study) -> Conducting:
     """What conducts a study of its kind."""
     if study.kind == "leaderboard":
-        if study.limit is not None:
-            raise InputError("a leaderboard is played on all items: leave out the limit", path=study.path)
         from fullbench.studies.kinds.leaderboard import Growing
 
         return Growing(study)

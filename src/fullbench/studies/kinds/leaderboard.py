@@ -35,6 +35,7 @@ class Growing:
         self.asked = boards.Asked(
             study.benchmark or "", study.data, answers, model, options.get("predictions"), study.judges[0],
             options.get("manner", ""), options.get("reader"), study.without_pictures, study.pictures_from,
+            study.limit,
         )  # fmt: skip
 
     def plan(self, ledger: Ledger) -> Table:
@@ -68,6 +69,7 @@ class Growing:
                 budget=ready.purse, stop=terms.stop, watch=watch,
             )  # fmt: skip
         done = self._look(ready, board)
+        done.said += ready.said
         done.tallies += [*ready.tallies, *added.tallies]
         done.run_tables = counted([added.table(newcomer.name)], ready.pool.items)
         return done

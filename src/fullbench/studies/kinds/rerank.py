@@ -23,6 +23,7 @@ from fullbench.studies.conduct import Conducted
 from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.kinds.looking import looked_at
+from fullbench.studies.limited import left_by_limit
 from fullbench.studies.progress import watching
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study
@@ -45,6 +46,7 @@ class Reranking:
         with allowing(*study.pictures_from, urls=study.fetch_urls), without_pictures(study.without_pictures):
             every = list(read_items(study.items, question=study.question))
             self.items = every[: study.limit]
+            self.said = left_by_limit(len(self.items), len(every))
             taken = {item.id for item in self.items}
             answers = read_responses(study.responses, items={item.id for item in every})
             self.answers = [answer for answer in answers if answer.item in taken]
@@ -96,8 +98,8 @@ class Reranking:
         record = Record(verdicts, {item.id: item for item in self.items}, shown)
         done = looked_at(self.study, record, [self._table(ranked)], [self.judge.name], tallies)
         self.rows = list(ranking.rows(ranked, self.out, self.keep))
-        done.files[self.out] = lambda path: write_rows(path, ranking.rows(ranked, path, self.keep))
-        done.said += self._told(ranked, record)
+        done.files[self.out] = lambda path, place: write_rows(path, ranking.rows(ranked, place, self.keep))
+        done.said += [*self.said, *self._told(ranked, record)]
         return done
 
     def _table(self, ranked: list[ranking.Ranked]) -> Table:
