@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -50,6 +51,14 @@ def _asked(body: Mapping[str, Any]) -> Asked:
     return Asked(body["model"], tuple(turns), tuple(pictures), body)
 
 
+class _Server(ThreadingHTTPServer):
+    """A server whose clients may be killed: that they are gone is no error of its own."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class ScriptedServer:
     """Answers chat requests by each model's function, and keeps what arrived."""
 
@@ -83,7 +92,7 @@ class ScriptedServer:
             def log_message(self, *_: object) -> None:
                 """Nothing is said."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)

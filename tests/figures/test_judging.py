@@ -200,7 +200,7 @@ def test_steadiness_counts_a_fault_against_the_judge(record: Record):
     (row,) = steadied.rows
     assert row[2].value == pytest.approx((3 / 6 + 1) / 2)
     assert row[3].value == 0.5
-    assert [line[2:] for line in histogram.rows] == [["0.50 to 0.67", 1], ["0.83 to 1.00", 1]]
+    assert [line[2:] for line in histogram.rows] == [["3 of 6", 1], ["6 of 6", 1]]
     assert doubtful(Record(tuple(heard))) == [("j", case.key)]
 
 

@@ -56,7 +56,7 @@ def found(rule: Rule, **options: object) -> dict[str, Finding]:
 
 def test_a_fair_judge_is_not_accused():
     heard = found(fair, own=["a"], example="DCBA")
-    assert len(heard) == 13
+    assert len(heard) == 14
     assert [finding.figure for finding in heard.values() if finding.flagged] == []
     asked = [finding for finding in heard.values() if finding.p is not None]
     assert len(asked) == 9

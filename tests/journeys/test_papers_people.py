@@ -6,7 +6,7 @@ import json
 import random
 import re
 from collections import Counter, defaultdict
-from itertools import combinations
+from itertools import combinations, permutations
 from statistics import fmean
 
 import pytest
@@ -14,8 +14,9 @@ import pytest
 from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
 from fullbench.court.sample import sample
 from fullbench.figures.peers import biases
+from fullbench.judges.peer_review.wording import shipped
 from fullbench.nouns.record import Record
-from tests.journeys.voting import Site, column, shown, tables
+from tests.journeys.voting import Site, asked, column, shown, tables
 
 PEOPLE = ["ann", "bob", "cid", "dee", "eve"]
 
@@ -96,10 +97,66 @@ def test_mllm_as_a_judge_table_3(site, tmp_path):
         assert among[criterion, "likert:no|yes"]["pairs of votes that say the same"]["value"] == pytest.approx(
             fmean(pairs)
         )
+    for judge in ("honest", "fanciful"):
+        card = tables(site.cli("card", judge, "--ledger", ledger, "--json"))["reviews"]
+        marked = {row["criterion"]: row for row in cells(card)}
+        votes = [said(person, text) for text, (who, *_) in rulings.items() if who == judge for person in PEOPLE[:3]]
+        for criterion, place in (("agrees", 0), ("hallucinates", 2)):
+            assert marked[criterion]["share of yes"]["value"] == pytest.approx(fmean(vote[place] for vote in votes))
+            assert marked[criterion]["mean mark"] is None, "codes have no mean"
+        assert marked["reasons"]["mean mark"]["value"] == pytest.approx(fmean(vote[1] for vote in votes))
+    for criterion, place, ballot in (("agrees", 0, "likert:no|yes"), ("reasons", 1, "score:1-5"),
+                                     ("hallucinates", 2, "likert:no|yes")):  # fmt: skip
+        units = [[float(said(person, text)[place]) for person in PEOPLE[:3]] for text in rulings]
+        expected = alpha(units, ordinal=criterion == "reasons")
+        assert among[criterion, ballot]["alpha"]["value"] == pytest.approx(expected, abs=1e-9), criterion
+    table_7(found, rulings, {text: [said(person, text)[2] for person in PEOPLE[:3]] for text in rulings})
     ranks = column(
         tables(site.cli("report", "--ledger", ledger, "--json"))["leaderboard human on hallucinates"], "rank"
     )
     assert ranks == {"honest": "1", "fanciful": "2"}, "more hallucination is worse"
+
+
+def alpha(units: list[list[float]], *, ordinal: bool) -> float:
+    """Krippendorff's alpha by its definition: disagreement of two votes on a unit over that of any two votes."""
+    votes = sorted(vote for unit in units for vote in unit)
+    counts = Counter(votes)
+
+    def apart(one: float, two: float) -> float:
+        if not ordinal:
+            return float(one != two)
+        low, high = sorted((one, two))
+        between = sum(count for vote, count in counts.items() if low <= vote <= high)
+        return (between - (counts[low] + counts[high]) / 2) ** 2 if one != two else 0.0
+
+    inside = [apart(one, two) / (len(unit) - 1) for unit in units for one, two in permutations(unit, 2)]
+    across = [apart(one, two) for one, two in permutations(votes, 2)]
+    return 1 - (sum(inside) / len(votes)) / (sum(across) / len(across))
+
+
+def table_7(found: dict[str, dict], rulings: dict[str, tuple], sees: dict[str, list[bool]]) -> None:
+    """What changes from one judge to another on the same cases, by ballot, and which hallucinations are gone."""
+    by_case = defaultdict(dict)
+    for text, (judge, ballot, _, item) in rulings.items():
+        by_case[ballot, item, text.rsplit(" ", 1)[1]][judge] = sees[text]
+    for row in cells(found["hallucinations gone"]):
+        cases = [
+            (sum(each[row["other judge"]]) > 1, sum(each[row["judge"]]) > 1)
+            for (ballot, *_), each in by_case.items() if ballot == row["ballot"]
+        ]  # fmt: skip
+        gone = [not after for before, after in cases if before]
+        new = [after for before, after in cases if not before]
+        for name, hits in (("hallucinations gone", gone), ("new hallucinations", new)):
+            assert (row[name]["value"] if row[name] else None) == (pytest.approx(fmean(hits)) if hits else None)
+            assert row[name] is None or row[name]["n"] == len(hits)
+        assert row["rulings"] == len(cases) == 18
+    assert len(found["hallucinations gone"]["rows"]) == 4, "two judges both ways, two ballots"
+    changes = {(row["judge"], row["criterion"], row["ballot"]): row for row in cells(found["review changes"])}
+    for ballot in ("score:1-5", "choice+tie"):
+        moves = [fmean(each["honest"]) - fmean(each["fanciful"]) for (b, *_), each in by_case.items() if b == ballot]
+        change = changes["honest", "hallucinates", ballot]
+        assert change["other judge"] == "fanciful"
+        assert change["change"]["value"] == pytest.approx(fmean(moves))
 
 
 def test_visit_bench_figure_7_and_the_human_board(site, tmp_path):
@@ -170,17 +227,29 @@ def test_upme_table_3(site, tmp_path):
                 book.add(case, Verdict.of(case, "r", (1.0, 0.0) if first else (0.0, 1.0), text=text))
                 rulings[criterion, item.id] = (text, "m-one" if first else "m-two")
     for criterion in ("correctness", "visual"):
-        made = ("--kind", "pair", "--ledger", ledger, "--criterion", criterion, "--votes", 2)
+        made = ("--kind", "pair", "--ledger", ledger, "--criterion", criterion, "--votes", 2, "--reason")
         site.people("add", f"choose {criterion}", *made)
+        path = f"/api/v1/studies/{site.study(f'choose {criterion}')}"
+        lease = site.client("ann").post(f"{path}/next", json={}).json()["task"]["lease"]
+        bare = {"lease": lease, "key": lease, "fields": {"best": "0"}, "seconds": 3}
+        refused = site.client("ann").post(f"{path}/votes", json=bare)
+        assert (refused.status_code, "reason" in refused.text) == (400, True), refused.text
 
         def choose(person, task, criterion=criterion):
             there = [re.search(r"\[([\w-]+)\] of (\w+)", text).groups() for text in shown(task)]
             wish = drawn("truth", criterion, there[0][1]).choice(["m-one", "m-two"])
-            return {"best": str([name for name, _ in there].index(wish))}
+            return {"best": str([name for name, _ in there].index(wish)), "reason": f"{wish} 看得更准"}
 
         assert site.vote(f"choose {criterion}", ["ann", "bob"], choose) == 16
         site.people("keep", f"choose {criterion}", "--ledger", ledger)
-    site.people("add", "told", "--kind", "agree", "--ledger", ledger, "--votes", 2)
+        with Ledger(ledger, read_only=True) as book:
+            votes = list(book.record(["human"]).where(criterion=criterion))
+        won = [vote.contestants[vote.marks.index(max(vote.marks))] for vote in votes]
+        assert [vote.text for vote in votes] == [f"{name} 看得更准" for name in won]
+    one = site.said("add", "told visual", "--kind", "agree", "--ledger", ledger, "--criterion", "visual")
+    assert "8 tasks" in one
+    assert "16 votes of people with a reason were left out" in " ".join(one.split())
+    assert "16 tasks" in site.said("add", "told", "--kind", "agree", "--ledger", ledger, "--votes", 2)
     likes = {"correctness": 0.4, "visual": 0.9}
 
     def agree(_person, task):
@@ -221,6 +290,7 @@ def test_a_peer_review_takes_peoples_votes_for_the_truth(site, tmp_path):
     site.people("add", "choose", "--kind", "pair", "--ledger", ledger, "--criterion", "correctness", "--votes", 2)
 
     def longer(_person, task):
+        assert shipped().answer not in asked(task), "how contestants were to answer is nothing to judge by"
         lengths = [len(text) for text in shown(task)]
         return {"best": "tie" if lengths[0] == lengths[1] else str(lengths.index(max(lengths)))}
 

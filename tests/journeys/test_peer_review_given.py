@@ -199,6 +199,7 @@ def test_the_papers_criteria_are_in_every_review_and_the_key_in_none(reviewed):
     assert sum(said[VISUAL] in words for words in reviews) == len(reviews) // 2
     assert all(shipped().choose in words for _, words in prompts if "<response A" not in words)
     assert not any("checked and found right" in words for words in reviews)
+    assert not any(shipped().choose in words or "The conversation before" in words for words in reviews)
 
 
 def test_scores_by_the_key_are_those_of_the_answers(reviewed):
@@ -290,8 +291,10 @@ def test_figures_3_to_6_are_drawn_with_the_numbers_of_their_tables(reviewed, dat
     sizes = points("sizes")
     for size, pearson in zip(column(tables["sizes"], "pictures"), column(tables["sizes"], "pearson"), strict=True):
         assert number(sizes, f"pictures: {size};", "label: pearson") == pytest.approx(pearson)
-    counts = column(tables["biases"], "wrong: yes")
-    assert any(label.endswith(f"value: {counts[0]}") for label in points("biases"))
+    drawn = points("biases")
+    for kind in ("wrong: yes", "wrong: no", "right: yes", "right: no"):
+        for chosen, count in zip(column(tables["biases"], "chosen"), column(tables["biases"], kind), strict=True):
+            assert f"column: {kind}; row: {chosen}; value: {count}" in drawn
 
 
 def test_another_reading_gives_other_scores_and_says_so(reviewed):

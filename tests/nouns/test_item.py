@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fullbench import Item
 from fullbench.nouns.digests import digest
+from fullbench.nouns.item import INSTRUCTED, Turn
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(),
@@ -28,3 +29,13 @@ def test_a_digest_is_that_of_plain_json(value):
 def test_keys_stay_what_they_were():
     assert digest(["好", 1, None, {"b": 0.5, "a": "\ud83d"}]) == "be19567e73f85bb90b53f72c05441345"
     assert Item.ask("q1", "How many?\n数").key == "1de6d27d6164ca96f44507661e35b90e"
+
+
+def test_whoever_judges_is_shown_no_instruction_to_contestants_and_the_key_is_the_same():
+    """Ledgers of earlier releases hold such items without the tag: their verdicts are found."""
+    turns = (Turn("system", ("Answer step by step.",)), Turn("user", ("How many?",)))
+    before, now = Item("q", turns), Item("q", turns, tags={INSTRUCTED: "yes"})
+    assert before.key == now.key
+    assert before.turns_judged == turns
+    assert now.turns_judged == turns[1:]
+    assert Item.ask("q", "How many?", tags={INSTRUCTED: "yes"}).turns_judged == turns[1:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,8 @@ def test_references_are_reviewed_with_four_reasons(tmp_path: Path):
     assert [(item.id, item.reference) for item in made.items] == [("s0", "改正后：5 个。")]
     assert dict(map(tuple, made.table.rows)) == {**dict.fromkeys(REASONS, 1), "accepted": 1, "waiting": 1,
                                                  "no reference": 1}  # fmt: skip
+    marked = [replace(items[0], tags={"verified": "no", "label": "caption at fault", "family": "街"}), *items[1:]]
+    assert building.review(marked, path).items[0].tags == {"verified": "yes", "label": "correct", "family": "街"}
     rows[1]["reason"] = "ugly"
     write_rows(path, rows, REFERENCE_COLUMNS)
     with pytest.raises(InputError, match="factual error, does not follow, incomplete, common-sense mistake"):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,22 @@ def test_a_part_of_the_design_asks_only_for_what_it_needs(tmp_path):
     assert set(met.values()) == {2}
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_a_part_that_an_earlier_release_drew_is_not_asked_again(tmp_path, given):
+    """Its draw is another one for the same seed: a ledger that began with it goes on with it."""
+    about = {"given": [known.item for known in KNOWN[:4]]} if given else {"images": some(4)}
+    reviewing = PeerReview(contestants()[:3], **about, reviews=5, seed=1)
+    earlier = replace(reviewing, earlier_draw=True)
+    assert set(earlier.slots) != set(reviewing.slots)
+    with Ledger(tmp_path / "a.ledger") as ledger:
+        assert reviewing.begun(ledger) is reviewing
+        earlier.conduct(ledger, quiet=True)
+        again = reviewing.conduct(ledger, quiet=True)
+    assert sum(tally.asked for tally in again.tallies) == 0
+    assert len(again.record) == 2 * 5
+    assert any("drawn by an earlier release" in note for note in again.tables[0].notes)
+
+
 def silent(prompt):
     return ""
 
@@ -170,27 +188,25 @@ def test_unreadable_pictures_are_named_and_the_rest_is_kept(tmp_path):
 
 
 def command(folder, *more):
-    return [str(Path(sys.executable).parent / "fullbench"), "peer-review", "--limit", "6", "--quiet", "--ledger",
+    return [str(Path(sys.executable).parent / "fullbench"), "peer-review", "--limit", "3", "--quiet", "--ledger",
             str(folder / "a.ledger"), *more]  # fmt: skip
 
 
-def size(folder: Path) -> int:
-    """The bytes of all files in a folder, of which some may go at any moment."""
-    found = 0
-    for file in folder.iterdir():
-        with suppress(FileNotFoundError):
-            found += file.stat().st_size
-    return found
+def rulings(ledger: Path) -> int:
+    """How many verdicts are in a ledger that somebody else writes."""
+    with suppress(sqlite3.OperationalError), closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as reader:
+        return int(reader.execute("SELECT count(*) FROM verdicts").fetchone()[0])
+    return 0
 
 
 def test_killed_half_way_the_same_command_goes_on(tmp_path: Path):
     running = subprocess.Popen(command(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    ledger = tmp_path / "a.ledger"
-    while running.poll() is None and not (ledger.exists() and size(tmp_path) > 2e5):
+    while running.poll() is None and not rulings(tmp_path / "a.ledger"):
         time.sleep(0.02)
-    if running.poll() is None:
-        os.kill(running.pid, signal.SIGKILL)
-    running.wait()
+    os.kill(running.pid, signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL, "it was still reviewing"
+    due = 3 * 6 * 10 * 2
+    assert 0 < rulings(tmp_path / "a.ledger") < due
     after = subprocess.run(command(tmp_path), capture_output=True, text=True)
     assert after.returncode == 0, after.stderr
     whole = subprocess.run([*command(tmp_path / "b")], capture_output=True, text=True)

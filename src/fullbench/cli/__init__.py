@@ -22,6 +22,8 @@ def main() -> None:
     # A command ends soon: with the usual 700 the collector would look through what is imported a hundred times.
     threshold = gc.get_threshold()
     gc.set_threshold(20_000)
+    # Our matrices are small: on a busy machine threads that wait for each other took fifty times as long as one.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fullbench.cli.starting import application_for
     from fullbench.errors import FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral

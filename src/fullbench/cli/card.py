@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -34,7 +35,8 @@ def card(
     pilot: PilotOption = False,
     tags: Annotated[list[str] | None, typer.Option("--by", help="Split agreement by this tag. Again for more.")] = None,
     own: Annotated[
-        list[str] | None, typer.Option(help="A contestant of the judge's own family. Again for more.")
+        list[str] | None,
+        typer.Option(help="A contestant of the judge's own family, or its name's beginning. Again for more."),
     ] = None,
     epsilon: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="How much a judge may lose against a person and replace them.")
@@ -79,8 +81,9 @@ def card(
             columns = seated.columns(book, beside=voted, study=chosen, pilots=pilot)
             compared = narrow.rows_beside(columns, people, book.items_of_tagged(LENGTHENS))
             record = book.beside(narrow.narrow(compared), study=chosen).ordered()
+    kin = [_contestant(name, record.contestants) for name in own or ()]
     built = judge_card(
-        record, judge, people=people, tags=tags or (), own=own or (), columns=columns, rule=joining, visible=visible,
+        record, judge, people=people, tags=tags or (), own=kin, columns=columns, rule=joining, visible=visible,
         epsilon=epsilon, seed=seed,
     )  # fmt: skip
     if columns is not None:
@@ -99,3 +102,16 @@ def card(
         return
     typer.echo(f"{judge}\n{built.lead}\n")
     show(built.tables, as_json=False)
+
+
+def _contestant(name: str, known: Collection[str]) -> str:
+    """The contestant of that name or beginning; one that nobody judged would hide a bias without a word."""
+    from fullbench.errors import InputError
+    from fullbench.nouns.text import one_beginning
+
+    contestant = one_beginning(name, known, "contestant")
+    if contestant not in known:
+        raise InputError(
+            f"--own {name!r} is no contestant that was judged beside people; name one of {', '.join(sorted(known))}"
+        )
+    return contestant

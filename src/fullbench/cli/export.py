@@ -123,7 +123,7 @@ def export(
         if subset not in {"hq", "hard"}:
             raise InputError(f"unknown subset {subset!r}; known: hq, hard")
         record = subsets.subset(record, judge, "hq" if subset == "hq" else "hard", people=people)
-    counts = write(record, out, benchmark=name, people=people)
+    counts = write(record, out, benchmark=name, people=people, chosen=subset is not None)
     show(tables, as_json=False)
     say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
     if missing := len(lacking(record.items.values())):

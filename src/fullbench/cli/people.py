@@ -122,9 +122,16 @@ def add(
     paper: Annotated[
         str, typer.Option(help="The shipped guideline of this paper, as `people guidelines` lists them.")
     ] = "",
+    reason: Annotated[bool, typer.Option("--reason", help="A reason must be written with every vote.")] = False,
     draft: Annotated[bool, typer.Option("--draft", help="Do not open it yet.")] = False,
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Items too that are marked as not verified (tag verified: no).")
+    ] = False,
+    with_reference: Annotated[
+        bool, typer.Option("--with-reference", help="The items' references compete, as the contestant `reference`.")
+    ] = False,
+    own_pictures: Annotated[
+        bool, typer.Option("--own-pictures", help="For write: people bring pictures in the places of those shown.")
     ] = False,
     by_gain: Annotated[
         bool, typer.Option("--by-gain", help="For pairs of a ledger: ask first where votes count most.")
@@ -143,23 +150,33 @@ def add(
 
         fullbench people add "is the judge right" --kind agree --ledger fullbench.ledger --judge length
 
+        fullbench people add "the human board" --kind pair --ballot choice --votes 5 --items items.jsonl \\
+            --responses answers.jsonl --with-reference
+
         fullbench people add "what waits" --kind pair --ledger fullbench.ledger --pending cascade:cheap
     """
     settings = settings_of(database, data)
     from fullbench.web.people.importing import Material, make
     from fullbench.web.people.studies import Plan
+    from fullbench.web.people.uploads import asking_of
 
     if guidelines is not None and not guidelines.is_file():
         raise InputError("there is no such file of guidelines", path=guidelines)
     plan = Plan(
         name, kind, ballot, criterion, guidelines.read_text(encoding="utf-8") if guidelines else "", votes=votes,
         most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
-        seed=seed, options={"paper": paper} if paper else {},
+        seed=seed,
+        options={
+            **({"paper": paper} if paper else {}),
+            **({"reason": True} if reason else {}),
+            **asking_of(kind, own_pictures),
+        },
     )  # fmt: skip
     with _ledger(ledger) as book, opened(settings) as connection:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
             apart, apart_by, per_item, limit, tuple(apart_from or ()), ledger_study, unverified, by_gain, pending,
+            with_reference,
         )  # fmt: skip
         counts = make(connection, settings, organiser(connection), plan, material, draft=draft)
     say(

@@ -65,6 +65,14 @@ def _table(
         ),
         *meetings.notes(kind),
     ]
+    if p_values:
+        notes.append(
+            Note(
+                "judging.p",
+                "p: of no correlation (Pearson), by Student's t with rows taken as independent; where items have "
+                "several rows it is too small, and the interval is the one to go by.",
+            )
+        )
     for judge in dict.fromkeys(entry.judge for entry in entries):
         of_judge = [entry for entry in entries if entry.judge == judge]
         for entry in of_judge:

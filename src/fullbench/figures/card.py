@@ -30,6 +30,7 @@ from fullbench.figures.findings import corrected as counted_together
 from fullbench.figures.judging import Met
 from fullbench.figures.one_by_one import one_by_one
 from fullbench.figures.places import place, placed
+from fullbench.nouns.criteria import AGREES, REVIEW_BALLOTS
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentences, word
@@ -42,6 +43,7 @@ from fullbench.stats.arrays import exact_sum
 from fullbench.stats.comparison import benjamini_hochberg, paired_difference
 from fullbench.stats.joining import VoteRule
 
+YES_NO = REVIEW_BALLOTS[AGREES].spec
 Place = tuple[str, frozenset[tuple[str, int]], str]
 
 
@@ -240,7 +242,7 @@ def _overall(meetings: Met, overall: Sequence[judging.Agreement]) -> Table:
 
 
 def _reviews(record: Record, judge: str, people: str) -> Table:
-    """What people marked the judge's own rulings with, where they reviewed them."""
+    """What people marked the judge's own rulings with, where they reviewed them: how many say yes, or the mean mark."""
     rows: list[list[Cell]] = []
     for criterion, part in record.where(judge=people, contestant=judge, fault=None).by("criterion").items():
         reviews = [verdict for verdict in part if verdict.contestants == (judge,) and verdict.marks is not None]
@@ -248,11 +250,15 @@ def _reviews(record: Record, judge: str, people: str) -> Table:
             marks = np.array([verdict.marks[0] for verdict in reviews if verdict.marks is not None])
             _, items = np.unique([verdict.item for verdict in reviews], return_inverse=True)
             ballot = reviews[0].ballot
-            rows.append([criterion, ballot, clustered.mean(marks, items, clustered.scale_of(ballot))])
+            if ballot == YES_NO:
+                # A yes is marked 2 and a no 1: codes, whose mean says nothing by itself.
+                rows.append([criterion, ballot, None, clustered.share(marks - 1, items)])
+            else:
+                rows.append([criterion, ballot, clustered.mean(marks, items, clustered.scale_of(ballot)), None])
     return Table(
         "reviews",
         Note("card.title.what-people-think-of-its", "What people think of its rulings"),
-        headings("criterion", "ballot", "mean mark"),
+        headings("criterion", "ballot", "mean mark", "share of yes"),
         rows,
     )
 

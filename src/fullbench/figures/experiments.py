@@ -1,16 +1,27 @@
-"""What experiments show: the gain of answers that were only made longer, and which captions make right references."""
+"""What experiments show: the gain of answers that were only made longer, which captions make right references, and how
+judges rule who see, who read what another saw, and who do neither."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
-from fullbench.figures import clustered
+from fullbench.figures import clustered, judging
 from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
+from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import LENGTHENS
 from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
+
+SEEING = "image"
+_PRINTED = {
+    "scores": ("Pearson",),
+    "pairs": ("accuracy, ties a class", "accuracy, ties left out"),
+    "rankings": ("edit distance",),
+}
+"""The figures of agreement that the paper prints for judges who see and who do not."""
 
 
 def _marks(record: Record, judge: str) -> dict[tuple[str, str, int, tuple[str, str, int, str]], float]:
@@ -71,3 +82,44 @@ def right(record: Record) -> Table:
     title = Note("experiments.title.captions", "Which captions let a model write a right reference")
     hint = {"kind": "bars", "label": "captions", "value": "references that are right", "group": "judge"}
     return Table("captions", title, headings("judge", "captions", "references that are right"), rows, (), {}, hint)
+
+
+def sights(record: Record, judges: Sequence[Mapping[str, str]]) -> Table:
+    """How far each judge agrees with people seeing, reading descriptions, and with neither (Table 6).
+
+    `judges` has for each judge its names by sight, `image` among them. Where people did not vote, the same judge's
+    rulings with the pictures in view stand in for theirs.
+    """
+    by_people = PEOPLE in record.judges
+    rows: list[list[Cell]] = []
+    notes: list[str] = []
+    for names in judges:
+        seeing = names[SEEING]
+        meetings = judging.meet(record, PEOPLE if by_people else seeing)
+        for sight, name in names.items():
+            if by_people or name != seeing:
+                entries = {entry.shape: entry for entry in judging.agreements(meetings, name)}
+                cells = [
+                    entries[kind].figures.get(figure) if kind in entries else None
+                    for kind, figures in _PRINTED.items()
+                    for figure in figures
+                ]
+                heard = record.where(judge=name)
+                lost = sum(verdict.fault is not None for verdict in heard)
+                rows.append([seeing, word(sight), *cells, len(heard), lost])
+                notes += [
+                    Note("experiments.sights.undefined", "{judge}, {sight}, {figure}: {why}.",
+                         judge=seeing, sight=word(sight), figure=word(figure), why=why)
+                    for entry in entries.values() for figure, why in entry.undefined.items()
+                    if figure in _PRINTED[entry.shape]
+                ]  # fmt: skip
+    beside = (
+        Note("experiments.sights.people", "Beside people, over all items; by data set, and their means, below.")
+        if by_people
+        else Note(
+            "experiments.sights.seeing", "People did not vote: beside the same judge's rulings with the pictures."
+        )
+    )
+    title = Note("experiments.title.sights", "Judges who see, who read descriptions, and who do neither")
+    columns = headings("judge", "sight", *(name for names in _PRINTED.values() for name in names), "verdicts", "faults")
+    return Table("vision expert", title, columns, rows, [beside, *notes])

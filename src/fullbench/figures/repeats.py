@@ -18,6 +18,8 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.stats.steadiness import Steadiness, steadiness
 
 BINS = 6
+MANY = 10
+"""From so many trials on, shares are shown in bins."""
 
 
 def steady(verdicts: Columns | Record, *, together: bool = False) -> Iterator[tuple[tuple[str, ...], Steadiness | str]]:
@@ -95,12 +97,15 @@ def tables(verdicts: Columns | Record, *, together: bool = False, seed: int = 0)
             )
             continue
         rows.append([*place, steadied.consistency, steadied.majority, len(steadied.shares)])
-        counts += [
-            [*place, Note("repeats.bin", "{low:.2f} to {high:.2f}", low=low, high=high), cases]
-            for low, high, cases in steadied.histogram(BINS)
-            if cases
-        ]
-    hint = {"kind": "intervals", "label": "judge", "value": "consistency"}
+        counts += [[*place, share, cases] for share, cases in _shares(steadied)]
+    # A judge has a row for each kind of ruling and criterion: one drawn over the other could not be told apart.
+    kinds = ["ruling"] if len({names[1] for names, _ in by_judge}) > 1 else []
+    criteria = ["criterion"] if split else []
+    hint: dict[str, object] = {"kind": "intervals", "label": "judge", "value": "consistency"}
+    hint |= {"within": criteria} if criteria else {}
+    hint |= {"group": "ruling"} if kinds else {}
+    bars = {"kind": "bars", "label": "share of the commonest ruling", "value": "cases", "group": "judge",
+            "within": [*kinds, *criteria], "order": "label"}  # fmt: skip
     head = headings("judge", "ruling", *(["criterion"] if split else []))
     main = Table(
         "steadiness",
@@ -119,6 +124,21 @@ def tables(verdicts: Columns | Record, *, together: bool = False, seed: int = 0)
         counts,
         (),
         {},
-        {"kind": "bars", "label": "share of the commonest ruling", "value": "cases", "group": "judge"},
+        bars,
     )
     return [table for table in (main, histogram) if table.rows]
+
+
+def _shares(steadied: Steadiness) -> Iterator[tuple[str, int]]:
+    """How many cases have which share: as so many times of so many where these are few and the same for all cases.
+
+    In bins of equal width five and six times of six would be one.
+    """
+    times, heard = steadied.times(), steadied.hearings[0]
+    if times and heard < MANY:
+        for often, cases in times.items():
+            yield Note("repeats.times", "{often} of {heard}", often=often, heard=heard), cases
+        return
+    for low, high, cases in steadied.histogram(BINS):
+        if cases:
+            yield Note("repeats.bin", "{low:.2f} to {high:.2f}", low=low, high=high), cases

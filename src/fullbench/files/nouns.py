@@ -235,7 +235,7 @@ def read_verdicts(
             yield Verdict(
                 case, who, item, contestants, spec, criterion, trial, marks, fields.fault(), fields.text("text") or "",
                 _usage(fields), fields.text("prompt") or "", tuple(fields.texts("earlier")), fields.number("at", 0.0),
-                _samples(fields), rater, revision, reader=fields.integer("reader", 0),
+                samples_of(fields), rater, revision, reader=fields.integer("reader", 0),
                 confidence=None if fields.get("confidence") is None else fields.number("confidence", 0.0),
                 circumstances=_circumstances(fields),
             )  # fmt: skip
@@ -272,7 +272,8 @@ def _circumstances(fields: Fields) -> Circumstances:
     return USUAL if how == USUAL else how
 
 
-def _samples(fields: Fields) -> tuple[int, ...]:
+def samples_of(fields: Fields) -> tuple[int, ...]:
+    """The numbers of the samples that a row speaks of; none where it does not say."""
     value = fields.json("samples") or []
     if not isinstance(value, list) or any(type(number) is not int or number < 0 for number in value):
         raise fields.error(f"'samples' is a list of whole numbers, one for each response; found {value!r}")
@@ -292,14 +293,14 @@ def _usage(fields: Fields) -> Usage:
 # Writing
 
 
-def write_items(path: str | Path, items: Iterable[Item], *, raw: bool = False) -> int:
+def write_items(path: str | Path, items: Iterable[Item], *, raw: bool = False, place: Path | None = None) -> int:
     """Write items, whole or not at all, and give their number.
 
     Pictures that are held in memory or lie outside of the file's folder are written beside the file: whoever reads it
-    takes none from elsewhere.
+    takes none from elsewhere. `place` is where the file belongs, if it is written elsewhere to be compared.
     """
     target = Path(path)
-    return write_rows(target, (_item_row(target, item) for item in items), ITEM_COLUMNS, raw=raw)
+    return write_rows(target, (_item_row(place or target, item) for item in items), ITEM_COLUMNS, raw=raw)
 
 
 def _item_row(path: Path, item: Item) -> dict[str, Any]:

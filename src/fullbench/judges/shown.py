@@ -48,7 +48,7 @@ def pictures_shown(item: Item, sight: str) -> Iterator[Part]:
 
 def dialogue(item: Item) -> Iterator[Part]:
     """What was said before the question, a line for each turn."""
-    for turn in item.turns[:-1]:
+    for turn in item.turns_judged[:-1]:
         yield f"{turn.role}: {turn.text}\n"
 
 

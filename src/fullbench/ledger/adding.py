@@ -151,14 +151,13 @@ class Adder:
         wanted = {item.key: item.id for item in items}
         answered: dict[tuple[str, str, int], str] = {}
         with self._database.plainly(), self._writer.looking() as connection:
-            naming = Naming.read(connection)
             keys, asked = iter(wanted), membership.asking_contents(self._study, wanted.values())
             queries = list(asked)
             while chunk := list(islice(keys, LOOKUP)):
                 marks = ", ".join("?" * len(chunk))
                 sql = f"SELECT item_key, contestant, trial, key FROM responses WHERE item_key IN ({marks})"
                 queries.append((sql, chunk))
-            found = connection.together(*queries)
+            naming, found = Naming.beside(connection, *queries)
             contents = membership.newest(row for rows_ in found[: len(asked)] for row in rows_)
             for item, who, sample, key in (row for rows_ in found[len(asked) :] for row in rows_):
                 answered[item, naming.contestants.get(who, who), sample] = key

@@ -14,11 +14,11 @@ from fullbench.ledger.naming import Naming
 
 def settings_of(reader: Connection, role: Role, name: str) -> str | None:
     """The settings of a judge or contestant as they were declared or adopted last."""
-    adopted = "SELECT settings FROM adoptions WHERE role = ? AND name = ? ORDER BY rowid DESC LIMIT 1"
-    found = reader.execute(adopted, (role, name)).fetchone()
-    if found is None:
-        found = reader.execute(f"SELECT settings FROM {role}s WHERE name = ?", (name,)).fetchone()
-    return None if found is None else str(found[0])
+    adopted, declared = reader.together(
+        ("SELECT settings FROM adoptions WHERE role = ? AND name = ? ORDER BY rowid DESC LIMIT 1", (role, name)),
+        (f"SELECT settings FROM {role}s WHERE name = ?", (name,)),
+    )
+    return next((str(settings) for (settings,) in (*adopted, *declared)), None)
 
 
 def added(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") -> list[str] | None:
@@ -49,15 +49,18 @@ def former_of(reader: Connection, role: Role, name: str, former_names: Iterable[
     """The first of these names that a judge or contestant was declared under, that nobody took over yet; None where
     the new name has its own."""
     table, column = ("verdicts", "judge") if role == "judge" else ("responses", "contestant")
-    if reader.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (name,)).fetchone() is not None:
+    formers = [former for former in dict.fromkeys(former_names) if former != name]
+    marks = ", ".join("?" * len(formers)) or "NULL"
+    naming, (own, known) = Naming.beside(
+        reader,
+        (f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (name,)),
+        (f"SELECT name FROM {role}s WHERE name IN ({marks})", formers),
+    )
+    if own:
         return None
-    naming = Naming.read(reader)
     taken = naming.judges if role == "judge" else naming.contestants
-    for former in former_names:
-        declared = reader.execute(f"SELECT 1 FROM {role}s WHERE name = ?", (former,)).fetchone() is not None
-        if former != name and declared and former not in taken:
-            return former
-    return None
+    declared = {former for (former,) in known}
+    return next((former for former in formers if former in declared and former not in taken), None)
 
 
 def check_alias(reader: Connection, place: str, role: Role, former: str, name: str) -> None:

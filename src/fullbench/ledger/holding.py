@@ -42,15 +42,14 @@ class Holds:
         key = lock_number(f"{SPACE} {name}")
         connection = self._connect()
         end = time.monotonic() + PATIENCE
-        while not _taken_now(connection, key):
+        since = time.strftime("%Y-%m-%d %H:%M:%S")
+        who = f"process {os.getpid()} on {socket.gethostname()[:20]} since {since}"
+        while not _taken_now(connection, key, who):
             if time.monotonic() > end:
                 said = self._taken(connection, name, key)
                 connection.close()
                 raise LedgerError(said)
             time.sleep(_PAUSE)
-        since = time.strftime("%Y-%m-%d %H:%M:%S")
-        who = f"process {os.getpid()} on {socket.gethostname()[:20]} since {since}"
-        connection.raw.execute("SELECT set_config('application_name', %s, false)", (who,))
         with self._lock:
             self._held[name] = connection
 
@@ -72,6 +71,8 @@ class Holds:
         return f"{self._place}: {name!r} is being asked by {by}; wait for it to end or stop it, then run again"
 
 
-def _taken_now(connection: PostgresConnection, key: int) -> bool:
-    (mine,) = connection.raw.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone() or (False,)
-    return bool(mine)
+def _taken_now(connection: PostgresConnection, key: int, who: str) -> bool:
+    """Whether the lock is this connection's now, which says who holds it."""
+    sql = "SELECT pg_try_advisory_lock(%s), set_config('application_name', %s, false)"
+    taken, _ = connection.raw.execute(sql, (key, who)).fetchone() or (False, "")
+    return bool(taken)

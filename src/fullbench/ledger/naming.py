@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import orjson
 
 from fullbench.ledger.database import Connection
+from fullbench.ledger.rows import Row
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
@@ -43,11 +45,21 @@ class Naming:
     @classmethod
     def read(cls, reader: Connection) -> Naming:
         """The aliases of a ledger, each followed to its end."""
-        names: dict[str, dict[str, str]] = {"judge": {}, "contestant": {}}
-        renamed, numbered = reader.together(
+        return cls.beside(reader)[0]
+
+    @classmethod
+    def beside(cls, reader: Connection, *queries: tuple[str, Sequence[Any]]) -> tuple[Naming, list[list[Row]]]:
+        """The aliases, and the rows of other queries that come by the same way over the network."""
+        renamed, numbered, *others = reader.together(
             ("SELECT role, former, name FROM aliases ORDER BY rowid", ()),
             ("SELECT case_key, samples FROM case_samples", ()),
+            *queries,
         )
+        return cls._of(renamed, numbered), others
+
+    @classmethod
+    def _of(cls, renamed: Sequence[Row], numbered: Sequence[Row]) -> Naming:
+        names: dict[str, dict[str, str]] = {"judge": {}, "contestant": {}}
         for role, former, name in renamed:
             names[role][former] = name
         followed = {role: {former: _end(former, direct) for former in direct} for role, direct in names.items()}

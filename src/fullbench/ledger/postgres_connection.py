@@ -171,9 +171,10 @@ class PostgresConnection:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        with self.raw.transaction():
-            self.raw.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        with self._undone_by_errors():
+            self.raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield
+            self.raw.execute("COMMIT")
 
     def alive(self) -> bool:
         return not self.raw.closed and not self.raw.broken

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,22 +50,26 @@ class Readable:
         with self._reading() as reader:
             yield reader
 
-    def _setting(self, name: str, order: str = "DESC") -> str | None:
-        """What was set last; read even where it is damaged, so that a ledger can be opened to be verified."""
-        sql = f"SELECT value FROM settings WHERE name = ? ORDER BY rowid {order} LIMIT 1"
+    @cached_property
+    def _settings(self) -> list[tuple[str, str]]:
+        """Names and values in the order they were set, before this ledger was opened; read even where they are damaged,
+        so that a ledger can be opened to be verified."""
         with self._reading() as reader, reader.snapshot():
-            found = reader.execute(sql, (name,)).fetchone()
-        return None if found is None else str(found[0])
+            found = reader.execute("SELECT name, value FROM settings ORDER BY rowid").fetchall()
+        return [(str(name), str(value)) for name, value in found]
+
+    def _first_setting(self, name: str) -> str:
+        return next((value for known, value in self._settings if known == name), "")
 
     @property
     def identity(self) -> str:
         """A random id that no other ledger has: made with the ledger, and kept whatever is added."""
-        return self._setting("identity", "ASC") or ""
+        return self._first_setting("identity")
 
     @property
     def salt(self) -> bytes:
         """Random bytes that no other ledger has, for what nobody should be able to guess from outside."""
-        return bytes.fromhex(self._setting("salt", "ASC") or "")
+        return bytes.fromhex(self._first_setting("salt"))
 
     @property
     def pictures(self) -> Pictures:
@@ -203,7 +208,8 @@ class Readable:
 
     def failed_for_good(self, name: str) -> set[tuple[str, int]]:
         """What a judge or contestant was asked in vain and can never be: the keys of cases or items, with the trial."""
-        return {(failure.case, failure.trial) for failure in self.failures(name) if failure.kind == "permanent"}
+        with self._reading() as reader:
+            return reading.failed_for_good(reader, name)
 
     def has_ruled(self, judge: str) -> bool:
         """Whether a judge has ever ruled on anything here."""

@@ -101,14 +101,20 @@ def narrow(
 
 def heard(reader: Connection, judge: str, keys: Iterable[tuple[str, int]], rater: str = "") -> set[tuple[str, int]]:
     """Those of these cases and trials in which a judge, or one of the people that are one judge, has ruled."""
-    naming = Naming.read(reader)
     wanted = set(keys)
     ruled: set[tuple[str, int]] = set()
-    columns = "case_key, trial, judge, rater"
-    narrowed = [naming.judge_condition((judge,))]
-    conditions = _conditions(narrowed, "verdicts.case_key", (key for key, _ in wanted))
-    queries = [(f"SELECT {columns} FROM verdicts{condition}", values) for condition, values in conditions]
-    for case, trial, who, person in chain.from_iterable(reader.together(*queries)):
+
+    def looked_up_as(naming: Naming) -> list[tuple[str, Row]]:
+        conditions = _conditions([naming.judge_condition((judge,))], "verdicts.case_key", (key for key, _ in wanted))
+        return [
+            (f"SELECT case_key, trial, judge, rater FROM verdicts{condition}", values)
+            for condition, values in conditions
+        ]
+
+    naming, found = Naming.beside(reader, *looked_up_as(Naming({}, {}, {})))
+    if naming.judges:  # few ledgers have renamed a judge, and each look would cost all others a way more
+        found = reader.together(*looked_up_as(naming))
+    for case, trial, who, person in chain.from_iterable(found):
         _, when, voting = voter(who, trial, person)
         if voting == rater:
             ruled.add((case, when))
@@ -305,6 +311,14 @@ def failures(reader: Connection, name: str) -> Iterator[Failure]:
     columns = "key, trial, error, calls, retries, tokens_in, tokens_out, dollars, seconds, kind"
     for key, trial, error, *spent, kind in _keyed(reader, columns, "failures", stored, "name"):
         yield Failure(key, name, trial, error, Usage(*spent), kind)
+
+
+def failed_for_good(reader: Connection, name: str) -> set[tuple[str, int]]:
+    """The keys of cases or items, with the trial, of calls of a judge or contestant that can never bring anything."""
+    sql = "SELECT name, key, trial FROM failures WHERE kind = 'permanent'"
+    naming, (found,) = Naming.beside(reader, (sql, ()))
+    stored = {*naming.formers("judge", [name]), *naming.formers("contestant", [name])}
+    return {(key, trial) for who, key, trial in found if who in stored}
 
 
 def has_ruled(reader: Connection, judge: str) -> bool:

@@ -114,7 +114,7 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
 
     def _place_of_pictures(self, wanted: str | Path | None, *, sync: bool) -> Pictures | None:
         """Where pictures lie: as wanted now, as remembered, or beside the ledger."""
-        remembered = self._setting("pictures")
+        remembered = dict(self._settings).get("pictures")
         if wanted is not None and "://" not in str(wanted):
             wanted = Path(wanted).absolute()
         if self._database.brings_pictures:

@@ -23,7 +23,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("word", ""): (
         "ruling", "figure", "bias", "told apart", "on", "place", "method", "more", "role", "kind", "state", "quadrant",
         "chosen", "inside", "speed", "reading", "used", "order", "may replace people", "share of the commonest ruling",
-        "judged by", "outcome", "changed thing", "sways it", "split by", "heard again", "looks",
+        "judged by", "outcome", "changed thing", "sways it", "split by", "heard again", "looks", "sight",
     ),
     ("text", ""): (
         "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
@@ -69,6 +69,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("figure", ""): (
         "estimate", "judge's", "people's", "difference", "change", "before", "after", "ours", "observed", "predicted",
         "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
+        "share of yes",
         "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
         "prefers the unsafe one", "judge flatters by", "place bias", "length bias", "chosen over an equal",
         "log-odds per dose", "rulings changed", "measured", "beyond hearing again", "overconfident by",
@@ -85,7 +86,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "F1, by size", "recall, macro", "same order", "same first", "r", "ρ", "τ", "f", "s", "pearson", "spearman",
         "kendall", "in order", "right", "right, no ties", "right of all", "consistent", "ACC", "NDS", "GES",
         "ACC by item", "ACC by row", "NDS by item", "NDS by row", "GES by item", "GES by row", "people agree",
-        "people who agree", "grade of the reasons", "references that are right", "scores, r", "pairs, no ties",
+        "people who agree", "grade of the reasons", "hallucinations gone", "references that are right", "scores, r",
+        "pairs, no ties",
         "UPME", "UPME, robust", "PiCO", "PRD", "uniform", "rating vote", "majority vote", "UPME tau", "uniform tau",
         "correctness right", "visual right", "least pearson",
         "best one first", "tau, honest", "tau, colluding", "preferred", "known answers right", "with the others",
@@ -98,7 +100,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "mean rank", "beyond the honest rate",
         "disagreement",
         "faulty", "error", "edit distance", "e", "e of the mean", "entropy", "score error", "swap flips",
-        "hallucinates", "without the nonce",
+        "hallucinates", "new hallucinations", "without the nonce",
     ),
 }  # fmt: skip
 _LABELLED = (

@@ -25,6 +25,8 @@ SENSITIVE = "sensitive"
 """The tag of items and responses whose pictures nobody should see unasked."""
 REQUEST = "request"
 """The tag of items that ask a model for material, such as a question: what comes back is no answer to be judged."""
+INSTRUCTED = "instructed"
+"""The tag of items whose first turn tells contestants how to answer: whoever judges is shown the question alone."""
 WITHOUT_PICTURES = "pictures missing"
 """The tag of items that name pictures which are not at hand: their names, a line each."""
 
@@ -82,6 +84,11 @@ class Item(Shown):
     @property
     def question(self) -> str:
         return self.turns[-1].text
+
+    @property
+    def turns_judged(self) -> tuple[Turn, ...]:
+        """What whoever judges is shown of the conversation: all of it but an instruction to contestants."""
+        return self.turns[1:] if INSTRUCTED in self.tags and len(self.turns) > 1 else self.turns
 
     @once
     def pictures(self) -> tuple[Picture, ...]:

@@ -143,11 +143,13 @@ def takes_schemas(model: Model) -> bool:
 
 
 def family_of(name: str) -> str:
-    """The family a model's name shows: its first word, after the provider's.
+    """The family a model's name shows: its first word, after the provider's and before the address of its server.
 
     >>> family_of("gpt-4o-mini"), family_of("openai/gpt-4o"), family_of("Claude-3.5-sonnet"), family_of("court/keen")
     ('gpt', 'gpt', 'claude', 'keen')
+    >>> family_of("Qwen/Qwen2-VL@127.0.0.1:8000/v1")
+    'qwen'
     """
-    bare = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+    bare = name.partition("@")[0].rsplit("/", 1)[-1].rsplit(":", 1)[-1]
     found = re.match(r"[^\W\d_]+", bare)
     return (found[0] if found else bare).lower()

@@ -3,9 +3,13 @@ a page.
 
 A hint is `{"kind": ..., ...}` and names columns of the table:
 
-    intervals   label, value [, group, reference]   dots with their intervals, best first: a leaderboard; `columns` in
-                                                    place of `value` shows several figures of each row
-    bars        label, value [, group]              bars from zero with their intervals
+    intervals   label, value [, group, within, reference]
+                                                    dots with their intervals, best first: a leaderboard; `columns` in
+                                                    place of `value` shows several figures of each row; the columns
+                                                    `within` tell rows of one label apart
+    bars        label, value [, group, within, order]
+                                                    bars from zero with their intervals; by the `order` "label" sorted,
+                                                    else as in the table
     scatter     x, y [, label, split]               two figures for each row, with intervals and the line x = y, or
                                                     with lines at the two values of `split` instead
     curves      x, value, label                     a line over numbers for each label, such as one over thresholds
@@ -22,6 +26,7 @@ Rows whose figure is missing are left out of the chart and stay in the table.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -115,16 +120,13 @@ def svg(drawn: Chart) -> str:
 
 
 def _laid_out(drawn: Chart) -> str:
-    """The chart as the converter lays it out."""
-    import orjson
-
-    _converter()  # where it is missing, that is said, drawn before or not
-    return _drawing(orjson.dumps(dict(drawn.spec)).decode())
+    """The chart as the drawing library lays it out; a report's page and its files share one drawing."""
+    _converter()
+    return _laid_out_once(json.dumps(drawn.spec, ensure_ascii=False))
 
 
-@lru_cache(maxsize=32)
-def _drawing(spec: str) -> str:
-    """Kept for a while: a report draws each chart for its page, for the SVG and for the PNG, at 0.1 s each."""
+@lru_cache(maxsize=64)
+def _laid_out_once(spec: str) -> str:
     drawing: str = _converter().vegalite_to_svg(spec, vl_version="5.20")
     return drawing
 
@@ -172,7 +174,8 @@ def write_chart(drawn: Chart, path: str | Path, *, fonts: str | Path | None = No
     path = Path(path)
     if fonts is not None:
         _converter().register_font_directory(str(fonts))
-        _drawing.cache_clear()  # other fonts lay a chart out in another way
+        # Other fonts are of other widths: what was laid out before does not hold.
+        _laid_out_once.cache_clear()
     if path.suffix == ".svg":
         return write_file(path, svg(drawn))
     if path.suffix == ".png":

@@ -40,11 +40,17 @@ def _figure(cell: Cell) -> dict[str, float] | None:
     return {"value": float(value), "low": float(low), "high": float(high)}
 
 
+def _names(table: Table, label: str, within: str | Sequence[str] = ()) -> list[str]:
+    """What the rows are called; where a name has several rows, the columns `within` tell them apart."""
+    columns = [label, *([within] if isinstance(within, str) else within)]
+    return [", ".join(map(str, row)) for row in zip(*(_column(table, name) for name in columns), strict=True)]
+
+
 def _labelled(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
-    labels, figures = _column(table, hint["label"]), _column(table, hint["value"])
+    labels, figures = _names(table, hint["label"], hint.get("within", ())), _column(table, hint["value"])
     groups = _column(table, hint["group"]) if "group" in hint else [None] * len(labels)
     return [
-        {"label": plain(str(label)), **figure} | ({} if group is None else {"group": plain(str(group))})
+        {"label": plain(label), **figure} | ({} if group is None else {"group": plain(str(group))})
         for label, cell, group in zip(labels, figures, groups, strict=True)
         if (figure := _figure(cell)) is not None
     ]
@@ -105,7 +111,7 @@ def _intervals(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 
 def _bars(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     rows, value = _labelled(table, hint), _label(table, hint["value"])
-    y = _named("label", None, type="nominal", sort=None)
+    y = _named("label", None, type="nominal", sort="ascending" if hint.get("order") == "label" else None)
     offset = {"yOffset": {"field": "group", "sort": None}} if "group" in hint else {}
     bar = {"y": y, "x": _named("value", value, axis={"grid": False})} | offset | _colour(table, hint)
     line = {"y": y, "x": _named("low", value), "x2": {"field": "high"}} | offset
@@ -189,7 +195,9 @@ def _densities(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         "y": _named("value", _label(table, hint["value"]), axis={"grid": True}, stack=None),
         "color": _named("label", None, type="nominal", sort=None),
     }
-    mark = {"type": "area", "opacity": 0.18, "line": {"strokeWidth": 2}, "interpolate": "monotone"}
+    # The dots say their figures to screen readers; an area says nothing but where it begins.
+    dots = {"size": 14, "filled": True}
+    mark = {"type": "area", "opacity": 0.18, "line": {"strokeWidth": 2}, "point": dots, "interpolate": "monotone"}
     body = {"data": {"values": rows}, "mark": mark, "encoding": encoding, "width": WIDTH, "height": 220}
     return body, Note(
         "chart.densities", "Densities: {value} over {x} for each {label}, {n} points",
@@ -249,12 +257,9 @@ def _heat(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 
 def _matrix(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     """A wide table melted to one row for each of its cells, and drawn as `heat`."""
-    names = _column(table, hint["row"])
-    # Where a name has several rows, the column `within` tells them apart.
-    inside = _column(table, hint["within"]) if "within" in hint else None
     rows = [
-        (name if inside is None else f"{name}, {inside[place]}", _label(table, column), cell)
-        for place, name in enumerate(names)
+        (name, _label(table, column), cell)
+        for place, name in enumerate(_names(table, hint["row"], hint.get("within", ())))
         for column in hint["columns"]
         if (cell := _column(table, column)[place]) is not None
     ]

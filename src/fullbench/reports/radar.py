@@ -25,22 +25,22 @@ def radar(
     shown = [(str(name), [float(figure or 0.0) for figure in row]) for name, row in whole[:most]]
     top = max((figure for _, row in shown for figure in row), default=1.0) or 1.0
     lines = [
-        {"group": name, "value": row[step % len(axes)], **_spoke(step, len(axes), row[step % len(axes)] / top)}
+        {"group": name, "value": figure, "said": f"{name}, {axis}: {figure:.3g}",
+         **_spoke(step, len(axes), figure / top)}
         for name, row in shown
-        for step in range(len(axes) + 1)
-    ]
+        for step, (axis, figure) in enumerate(zip([*axes, axes[0]], [*row, row[0]], strict=True))
+    ]  # fmt: skip
     rings = [
         {"ring": ring, **_spoke(step, len(axes), ring / _RINGS)}
         for ring in range(1, _RINGS + 1)
         for step in range(len(axes) + 1)
     ]
+    coloured = {"color": {"field": "group", "type": "nominal", "title": None, "sort": None}}
     labels = [{"text": axis, **_spoke(step, len(axes), 1.18)} for step, axis in enumerate(axes)]
     layers = [
         _layer({"type": "line", "color": GRID, "strokeWidth": 1}, {**_JOINED, "detail": {"field": "ring"}}, rings),
-        _layer(
-            {"type": "line", "strokeWidth": 2, "point": True},
-            {**_JOINED, "color": {"field": "group", "type": "nominal", "title": None, "sort": None}},
-        ),
+        _layer({"type": "line", "strokeWidth": 2}, {**coloured, **_JOINED, "description": {"field": "group"}}),
+        _layer({"type": "point", "filled": True}, {**coloured, **_PLACES, "description": {"field": "said"}}),
         _layer({"type": "text", "color": MUTED, "fontSize": 11}, {**_PLACES, "text": {"field": "text"}}, labels),
     ]
     left = len(whole) - len(shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +22,26 @@ class Steadiness:
 
     `consistency` averages, over items, the share of the most frequent verdict; `majority` is the share of items for
     which more than half of the verdicts are the same (the criteria of MLLM-as-a-Judge, Chen et al. 2024,
-    arXiv:2402.04788). `shares` has one share for each item, in the order of `items`.
+    arXiv:2402.04788). `shares` has one share for each item, in the order of `items`, and `hearings` of how many
+    verdicts it is the share.
     """
 
     consistency: Estimate
     majority: Estimate
     items: tuple[Any, ...]
     shares: tuple[float, ...]
+    hearings: tuple[int, ...]
+
+    def times(self) -> dict[int, int]:
+        """How many items have their most frequent verdict how often, where all were heard equally often, else {}.
+
+        >>> steadiness([1, 1, 1, 2, 2, 2], ["A", "A", "B", "C", "C", "C"]).times()
+        {2: 1, 3: 1}
+        """
+        if len(set(self.hearings)) != 1:
+            return {}
+        often = Counter(round(share * heard) for share, heard in zip(self.shares, self.hearings, strict=True))
+        return dict(sorted(often.items()))
 
     def histogram(self, bins: int = 5) -> list[tuple[float, float, int]]:
         """How many items have which share: (from, to, items); the last bin holds both its ends."""
@@ -73,7 +87,8 @@ def steadiness(
         owner[row] = codes(cluster)[1]
     consistency = _mean(shares, owner[known], level)
     majority = _mean((2 * most[known] > total).astype(np.float64), owner[known], level)
-    return Steadiness(consistency, majority, tuple(items[known].tolist()), tuple(map(float, shares)))
+    ids, heard_again = tuple(items[known].tolist()), tuple(map(int, total))
+    return Steadiness(consistency, majority, ids, tuple(map(float, shares)), heard_again)
 
 
 def _mean(shares: Floats, owner: Ints, level: float) -> Estimate:

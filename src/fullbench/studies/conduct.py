@@ -26,6 +26,7 @@ from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs, views
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
+from fullbench.studies.chosen import Panel, among, read_panels
 from fullbench.studies.cleaning import cleaned, rearranged
 from fullbench.studies.dockets import cases_for, counted
 from fullbench.studies.engines import Budget, Tally
@@ -50,8 +51,8 @@ class Conducted:
     tables: Sequence[Table]
     source: Mapping[str, Any] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
-    files: dict[Path, Callable[[Path], object]] = field(default_factory=dict)
-    """Further files of the study, and what writes each."""
+    files: dict[Path, Callable[[Path, Path], object]] = field(default_factory=dict)
+    """Further files of the study, and what writes each: to a path, with pictures named as seen from another."""
     said: list[str] = field(default_factory=list)
     """Sentences for whoever ran it."""
     plain: Sequence[Table] = ()
@@ -99,6 +100,9 @@ class Conductor:
         self.said: list[str] = read.said
         if self.benchmark is not None and (sentence := specs.unmannered(self.benchmark, judging)):
             self.said.append(sentence)
+        self.chosen: frozenset[Panel] | None = read_panels(study.cases) if study.cases is not None else None
+        if self.chosen is not None:
+            self.said.append(f"Only the {len(self.chosen):,} sets of responses that {study.cases} lists are heard.")
         self.rubrics: list[Filled] = filled(study, self.items)
         self._plain: set[str] = {judge.name for judge in self.judges}
         fillers = {entry.judge.name: entry.judge for entry in self.rubrics}
@@ -121,6 +125,10 @@ class Conductor:
         return entry.cases(self.items, cleaned(responses, study.leave_out).responses, study.trials)
 
     def _own_cases(self, responses: Sequence[Response]) -> Iterator[Case]:
+        every = self._every_case(responses)
+        return every if self.chosen is None else among(every, self.chosen)
+
+    def _every_case(self, responses: Sequence[Response]) -> Iterator[Case]:
         study = self.study
         responses = cleaned(responses, study.leave_out).responses
         if self.benchmark is not None:

@@ -11,6 +11,7 @@ from fullbench.files.nouns import write_items, write_responses, write_verdicts
 from fullbench.files.writers import replacing
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import Verdict
+from fullbench.studies.chosen import write_panels
 
 _STUDY = """\
 # What is asked, what was answered and what people ruled is in the files beside this one.
@@ -24,11 +25,14 @@ report = "report.html"
 """
 
 
-def export(record: Record, folder: Path, *, benchmark: str | None, people: str = "human") -> dict[str, int]:
+def export(
+    record: Record, folder: Path, *, benchmark: str | None, people: str = "human", chosen: bool = False
+) -> dict[str, int]:
     """Write items, responses, people's labels, judges' verdicts, and a study that names them; give their numbers.
 
     Without a benchmark the study is of one's own items, on the ballots that people, or else judges, ruled on. People's
-    reviews of these verdicts go to a file of their own. What speaks of items whose words were not released (the tag
+    reviews of these verdicts go to a file of their own. Of a record of `chosen` cases the study hears these and no
+    others. What speaks of items whose words were not released (the tag
     `released` is `no`) cannot be run again and is left out.
     """
     if folder.exists() and any(folder.iterdir()):
@@ -47,6 +51,8 @@ def export(record: Record, folder: Path, *, benchmark: str | None, people: str =
         counts["labels"] = write_verdicts(folder / "labels.jsonl", labels)
     if judged:
         counts["verdicts"] = write_verdicts(folder / "verdicts.jsonl", judged)
+    if chosen:
+        counts["cases"] = write_panels(folder / "cases.jsonl", record.where(lambda verdict: verdict.item in known))
     heard = {verdict.case for verdict in judged}
     if reviews := [verdict for verdict in record if verdict.judge == people and verdict.item in heard]:
         counts["reviews"] = write_verdicts(folder / "reviews.jsonl", reviews)
@@ -57,7 +63,7 @@ def export(record: Record, folder: Path, *, benchmark: str | None, people: str =
             source=_own(labels, judged)
             if benchmark is None
             else f'benchmark = {json.dumps(benchmark)}\ndata = "items.jsonl"',
-            labels='labels = "labels.jsonl"\n' if labels else "",
+            labels=('labels = "labels.jsonl"\n' if labels else "") + ('cases = "cases.jsonl"\n' if chosen else ""),
             judge="picture:sharpness" if drawn else "length",
         )
         part.write_text(named, encoding="utf-8")

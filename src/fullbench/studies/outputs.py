@@ -9,8 +9,11 @@ from fullbench.reports.tables import write
 from fullbench.studies.conduct import Conducted
 
 
-def write_outputs(done: Conducted, folder: Path | None = None) -> list[Path]:
-    """Write what the study names, in its places or under the same names in another folder."""
+def write_outputs(done: Conducted, folder: Path | None = None, *, in_place: bool = False) -> list[Path]:
+    """Write what the study names, in its places or under the same names in another folder.
+
+    Files name pictures as seen from where they are; `in_place` as seen from their own places, for a comparison.
+    """
     study = done.study
     written: list[Path] = []
     if study.tables is not None:
@@ -18,7 +21,7 @@ def write_outputs(done: Conducted, folder: Path | None = None) -> list[Path]:
     if study.report is not None:
         written.append(page(study.name, done.record, done.tables, _placed(study.report, folder), source=done.source))
     for path, write_file in done.files.items():
-        write_file(_placed(path, folder))
+        write_file(_placed(path, folder), path if in_place else _placed(path, folder))
         written.append(_placed(path, folder))
     return written
 
@@ -30,7 +33,7 @@ def _placed(path: Path, folder: Path | None) -> Path:
 def differing(done: Conducted, folder: Path) -> list[Path]:
     """The files of a study that are not, byte for byte, what its ledger gives; `folder` is for what is made anew."""
     places = {path.parent for path in (done.study.tables, done.study.report, *done.files) if path is not None}
-    fresh = {path.name: path for path in write_outputs(done, folder)}
+    fresh = {path.name: path for path in write_outputs(done, folder, in_place=True)}
     written = {name: place / name for name in fresh for place in places if (place / name).exists()}
     return [
         written.get(name, Path(name)) for name, path in fresh.items()

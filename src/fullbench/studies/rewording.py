@@ -188,7 +188,8 @@ def references(items: Iterable[Item]) -> list[dict[str, Any]]:
 def review(items: Sequence[Item], queue: Path) -> Confirmed:
     """The items whose reference people accepted, and how often others were turned down, and why.
 
-    A person may have edited the reference and accepted it. An item without an answer waits and is left out.
+    A person may have edited the reference and accepted it. An item without an answer waits and is left out. Marks that
+    kept an item from being judged until somebody looked at its reference say now that somebody did.
     """
     known = {item.id: item for item in items}
     accepted: dict[str, Item] = {}
@@ -200,13 +201,19 @@ def review(items: Sequence[Item], queue: Path) -> Confirmed:
         accept = _yes(fields, "accept")
         if accept:
             counts["accepted"] += 1
-            accepted[name] = replace(known[name], reference=fields.name("reference"))
+            accepted[name] = _verified(known[name], fields.name("reference"))
         else:
             counts["waiting" if accept is None else _reason(fields)] += 1
     counts["no reference"] += sum(not item.reference for item in items)
     return Confirmed(
         [accepted[item.id] for item in items if item.id in accepted], _counted("references", "References", counts)
     )
+
+
+def _verified(item: Item, reference: str) -> Item:
+    """The item with a reference that a person accepted; an older label was said of the reference before it."""
+    said = {tag: value for tag, value in (("verified", "yes"), ("label", "correct")) if tag in item.tags}
+    return replace(item, reference=reference, tags={**item.tags, **said})
 
 
 def _reason(fields: Fields) -> str:

@@ -23,7 +23,7 @@ from fullbench.studies.options import JUDGING, KINDS, OPTIONS, VIEWS, check, opt
 
 _LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from", "leave_out"}
 _SECTIONS = {"panel": "[panels.NAME]", "cascade": "[cascades.NAME]", "rubric": "[rubrics.NAME]"}
-_PATHS = {"data", "items", "responses", "labels", "ledger", "pictures", "report", "tables"}
+_PATHS = {"data", "items", "responses", "labels", "cases", "ledger", "pictures", "report", "tables"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Study:
     pictures with a `question` to ask about each. With a `limit`, only so many of the first items are taken.
 
     Responses come from the file `responses`, from the `contestants`, or from both; where neither is named, from a
-    benchmark that brings some, with people's labels. `labels` are people's verdicts.
+    benchmark that brings some, with people's labels. `labels` are people's verdicts. With a file of `cases` (rows with
+    `item` and `contestants`), only the sets of responses that it lists are heard.
 
     Contestants answer every item `samples` times; with `meetings = "crossed"` every sample meets every other
     contestant's, else sample i meets sample i. `engine` says where the asking is done: `here`, or on a Ray
@@ -68,6 +69,7 @@ class Study:
     limit: int | None = None
     responses: Path | None = None
     labels: Path | None = None
+    cases: Path | None = None
     contestants: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     ballots: tuple[str, ...] = ()

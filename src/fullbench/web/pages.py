@@ -102,7 +102,6 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
         "social_image": f"{guard.base_of(request)}/preview.png",
         "release": __version__,
         "ledger_id": request.app.state.identity,
-        "partial": request.headers.get("hx-request") == "true",
     }
     response = HTMLResponse(page.render(**known, **values), status_code=status)
     response.headers["Cache-Control"] = "no-store"
@@ -114,11 +113,8 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
 
 
 def redirect(request: Request, to: str, *, flash: str = "", **values: Any) -> Response:
-    """On to another page of ours (also for htmx), with a sentence that is shown there once."""
-    if request.headers.get("hx-request") == "true":
-        response: Response = Response(status_code=204, headers={"HX-Redirect": local_path(to)})
-    else:
-        response = RedirectResponse(local_path(to), status_code=303)
+    """On to another page of ours, with a sentence that is shown there once."""
+    response = RedirectResponse(local_path(to), status_code=303)
     if flash:
         message = json.dumps({"key": flash, "values": {name: str(value)[:200] for name, value in values.items()}})
         set_cookie(request, response, FLASH, _signer(request).dumps(message), seconds=60)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fullbench import Item, Picture, Prompt, Response, Usage
-from fullbench.benchmarks.mllm_judge import asking, reviews
+from fullbench.benchmarks.mllm_judge import asking, review_changes, reviews
 from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.rows import Review
 from fullbench.benchmarks.mllm_judge.sources import SAMPLE
@@ -176,15 +176,19 @@ def test_the_change_of_a_rate_between_two_ways_of_judging():
             verdict, Review(None, None, verdict.judge == "chance" and first[verdict.case] % 4 == 0)
         )
     ]
-    found = reviews.change(Record(tuple(told)), "length", "chance")
+    found = review_changes.change(Record(tuple(told)), "length", "chance")
     assert found.value == pytest.approx(0.25)
     assert found.low > 0
     with pytest.raises(Undefined, match="no case of both"):
-        reviews.change(Record(tuple(told)), "length", "nobody")
+        review_changes.change(Record(tuple(told)), "length", "nobody")
     table = next(one for one in reviews.tables(Record(tuple(told))) if one.name == "review changes")
-    ((judge, other, criterion, moved),) = table.rows
-    assert (judge, other, criterion) == ("length", "chance", "hallucinates")
+    ((judge, other, criterion, ballot, moved),) = table.rows
+    assert (judge, other, criterion, ballot) == ("length", "chance", "hallucinates", ""), "the rulings are not there"
     assert moved.value == pytest.approx(-found.value)
+    by_ballot = reviews.tables(Record((*heard, *told), record.items, record.responses))
+    moves = {row[3]: row[4] for row in next(one for one in by_ballot if one.name == "review changes").rows}
+    assert set(moves) == {"score:1-5", "choice+tie", "ranking"}
+    assert sum(move.value * move.n for move in moves.values()) == pytest.approx(moved.value * moved.n)
 
 
 def test_a_review_that_was_not_made_is_no_verdict():

@@ -24,6 +24,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Verdict
 from fullbench.studies.recorded import recorded
 from fullbench.testing import check_benchmark
+from tests.journeys.commands import cli
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "visitbench"
 
@@ -256,3 +257,39 @@ def test_the_label_says_what_was_at_fault():
     assert replace(row, correct=True, caption_at_fault=False, reference_at_fault=False).label == "correct"
     assert replace(row, caption_at_fault=True).label == "caption at fault"
     assert replace(row, correct=False, caption_at_fault=False, reference_at_fault=True).label == "reference at fault"
+
+
+def test_the_authors_annotated_examples_are_read_and_judged(tmp_path: Path):
+    """The columns of `visit_fully_annotated_example.csv`: no flags, a caption, a reference that a person approved."""
+    rows = [
+        {"image_url": f"https://x.example/Animals/{n}.png", "image_dense_caption": f"caption {n}, 中文",
+         "instruction_category": ("Animals", "Catchy Titles")[n % 2], "instruction": f"What of {n}?",
+         "output_human_annotated": f"Approved answer {n}, in so many words."}
+        for n in range(4)
+    ]  # fmt: skip
+    path = tmp_path / "clone" / "visit_fully_annotated_example.csv"
+    path.parent.mkdir()
+    _submitted(path, rows)
+    for source in (path, path.parent):
+        items = list(visit_bench.items(source))
+        assert [(item.id, item.reference, item.captions) for item in items] == [
+            (f"example-{n}", row["output_human_annotated"], (row["image_dense_caption"],)) for n, row in enumerate(rows)
+        ]
+        assert {item.tags["family"] for item in items} == {"Animals", "Catchy Titles"}
+    predictions = tmp_path / "mine.csv"
+    _submitted(
+        predictions,
+        [{"instruction": row["instruction"], "instruction_category": row["instruction_category"],
+          "image": row["image_url"], "mine": f"Answer {n}."} for n, row in enumerate(rows)],
+    )  # fmt: skip
+    ledger = tmp_path / "e.ledger"
+    done = cli("leaderboard", "add", "mine", "--predictions", predictions, "--data", path, "--judge", "length",
+               "--ledger", ledger, "--without-pictures", "--quiet", "--json")  # fmt: skip
+    assert "Asked 8, known 0" in done.output, "four matches with the reference, in both orders"
+    multi = {"instruction_category": "rcc", "images": '["http://x/1.png", "http://x/2.png"]', "instruction": "What?",
+             "gpt4_prediction": "This.", "images_dense_captions": '["one", "two"]',
+             "human_ratings_gpt4_correct": "True", "human_ratings_problem_in_caption": "0", "human_ratings_problem_in_gpt4": "False"}  # fmt: skip
+    _submitted(path.parent / "visit_bench_multi_images.csv", [multi])
+    (odd,) = visit_bench.brought(path.parent).tables
+    assert next(row for row in odd.rows if "annotated examples" in str(row[1]))[0] == 4, "it is said"
+    assert [item.id for item in visit_bench.items(path.parent)] == ["multi-0"]

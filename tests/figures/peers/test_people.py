@@ -1,49 +1,17 @@
-"""People beside reviewers: tasks kept apart, votes settled, and the two shares."""
+"""People beside reviewers: votes settled, and the two shares."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fullbench.errors import InputError
-from fullbench.figures.peers.people import against_people, duties, settled
-from fullbench.judges.peer_review.asking import BALLOT, reviews
+from fullbench.figures.peers.people import against_people, settled
+from fullbench.judges.peer_review.asking import BALLOT
 from fullbench.nouns.case import Case
 from fullbench.nouns.criteria import CORRECTNESS
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Verdict
-
-
-def cases(images):
-    items = [
-        Item(f"{image} | {author}", Item.ask("x", "?").turns, tags={"image": str(image), "reviewer": author})
-        for image in range(images)
-        for author in "ab"
-    ]
-    return list(reviews(items, [Response.say(item.id, name, name) for item in items for name in "cde"]))
-
-
-@given(st.integers(1, 6), st.integers(4, 9), st.integers(0, 3))
-def test_nobody_has_both_tasks_on_one_picture_and_work_is_even(images, people, seed):
-    names = [f"p{place}" for place in range(people)]
-    made = duties(cases(images), names, seed=seed)
-    assert len(made) == len(set(made)) == 4 * len(cases(images))
-    tasks = defaultdict(set)
-    for duty in made:
-        tasks[duty.person, duty.image].add(duty.task)
-    assert all(len(mine) == 1 for mine in tasks.values())
-    each = Counter((duty.case, duty.task) for duty in made)
-    assert set(each.values()) == {2}
-
-
-def test_too_few_people_to_keep_the_tasks_apart():
-    with pytest.raises(InputError, match="need 4 people at least; found 3"):
-        duties(cases(1), ["x", "y", "z"])
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 import math
 import random
+import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nltk.stem.porter import PorterStemmer
 from nltk.translate.meteor_score import single_meteor_score
 from sacrebleu.metrics import BLEU
 
@@ -16,11 +19,14 @@ from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.embedded import Spelling, bert_score
 from fullbench.judges.metrics.judges import bleu, cider, cider_over, judge_by, meteor, rouge, spelling
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
+from fullbench.judges.metrics.stems import porter
 from fullbench.nouns.ballot import Choice, Likert, Score
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
+from fullbench.nouns.text import words_of
 from fullbench.registry import names
+from fullbench.studies import specs
 from fullbench.studies.specs import judge
 
 SENTENCES = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h"]), min_size=1, max_size=14)
@@ -47,6 +53,47 @@ def test_bleu_is_sacrebleu_s(candidate, reference):
 def test_meteor_is_nltk_s_without_its_word_net(candidate, reference):
     theirs = single_meteor_score(reference, candidate, stemmer=NoStems(), wordnet=NoSynonyms())
     assert meteor_of(candidate, reference) == pytest.approx(theirs, abs=1e-9)
+
+
+def test_stems_are_those_of_porter():
+    """On words of English prose, and on made-up ones with every suffix that the rules know."""
+    theirs = PorterStemmer(mode=PorterStemmer.ORIGINAL_ALGORITHM)
+    lot = random.Random(7)
+    suffixes = re.findall(
+        r"\w+",
+        "ational tional izer abli alli entli ousli ization ator alism iveness fulness aliti biliti icate ative alize "
+        "iciti ical ful ness ance ement ment ent ion ism ate ous ive ize ing ed eed ies sses s y e ll",
+    )
+    prose = re.findall(r"[a-z]{3,}", Path(__file__).read_text(encoding="utf-8").lower())
+    made_up = [
+        "".join(lot.choices("abcdeilnorstuyz", k=lot.randint(2, 5)))
+        + lot.choice(suffixes)
+        + lot.choice(("", "s", "ed"))
+        for _ in range(3000)
+    ]
+    for word in {*prose, *made_up}:
+        assert porter(word) == theirs.stem(word), word
+    assert (porter("猫"), porter("is"), porter("42")) == ("猫", "is", "42")
+
+
+def test_meteor_with_stems_by_its_spec():
+    judge = specs.judge("meteor?stems=porter")
+    assert (judge.name, specs.judge("meteor").name) == ("meteor+porter", "meteor")
+    answers = ["two cats were running past", "a cat runs", "完全不同", "he walked the walks of walkers"]
+    wanted = "the cat ran past and was running, walking"
+    stemmer = PorterStemmer(mode=PorterStemmer.ORIGINAL_ALGORITHM)
+    theirs = [
+        single_meteor_score(words_of(wanted), words_of(answer), stemmer=stemmer, wordnet=NoSynonyms())
+        for answer in answers
+    ]
+    assert judge.metric(answers, wanted) == pytest.approx(theirs, abs=1e-9)
+    assert judge.metric(answers, wanted) != meteor(answers, wanted)
+    with pytest.raises(InputError, match="the option stems of 'meteor' is one of porter; found 'lancaster'"):
+        specs.judge("meteor?stems=lancaster")
+    with pytest.raises(InputError, match="takes only stems; found other"):
+        specs.judge("meteor?other=1")
+    with pytest.raises(InputError, match="takes no options; found stems"):
+        specs.judge("bleu?stems=porter")
 
 
 def test_meteor_takes_a_stemmer():

@@ -16,6 +16,7 @@ from fullbench.web.accounts.tables import users
 from fullbench.web.app import create_app
 from fullbench.web.database import reading, writing
 from fullbench.web.people import labels, studies
+from fullbench.web.people.tally import contents
 from fullbench.web.results import blindness
 from fullbench.web.results.updater import update
 from fullbench.web.settings import Settings
@@ -230,6 +231,40 @@ def test_what_people_write_becomes_items_and_answers_a_queue(app, organiser, ann
         row = next(labels.answered(connection, reworded))
     assert (item.question, item.captions, len(item.pictures)) == ("数一数", ("Three cats.",), 1)
     assert (row["same"], row["text"], row["seed"]) == ("yes", "What do you see here?", "item-number")
+
+
+def test_pictures_that_people_bring_and_references_that_compete(app, organiser, annotator):
+    """By the forms alone: the picture comes as a file, the reference plays as one more contestant."""
+    made = send(organiser, kind="write", asks_instruction="yes", asks_picture="yes")
+    study = studies_of(app, made)
+    page = annotator.get(f"/work/{study.id}")
+    assert 'enctype="multipart/form-data"' in page.text
+    sent = {name: field(page, name) for name in ("lease", "key", "replaces")}
+    own = png((4, 5, 6))
+    answer = annotator.submit(f"/work/{study.id}/vote", {**sent, "instruction": "数"}, files={"file": ("a.png", own)})
+    assert answer.status_code == 303, answer.text
+    with writing(app.state.engine) as connection:
+        item = next(labels.written(connection, study, labels.finder(app.state.settings)))
+    assert ([picture.data() for picture in item.pictures], item.question) == ([own], "数")
+    with_reference = [{**item, "reference": f"right {place}"} for place, item in enumerate(ITEMS)]
+    plain, more = (
+        studies_of(app, send(organiser, items=with_reference, name=name, kind="pair", **fields))
+        for name, fields in (("plain", {}), ("more", {"with_reference": "yes"}))
+    )
+    with writing(app.state.engine) as connection:
+        names = [
+            {answer["contestant"] for _, content in contents(connection, one) for answer in content["responses"]}
+            for one in (plain, more)
+        ]
+    assert names[1] - names[0] == {"reference"}
+    refused = send(organiser, items=with_reference, name="both", kind="pair", with_reference="yes", reference="yes")
+    assert "cannot compete" in refused.text
+
+
+def studies_of(app, made):
+    """The study that a form made."""
+    with writing(app.state.engine) as connection:
+        return studies.study(connection, made.headers["location"].rpartition("/")[2])
 
 
 @pytest.mark.parametrize("kind", ["pair", "score"])

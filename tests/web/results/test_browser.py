@@ -68,8 +68,12 @@ def numbers(page, heading: str, column: str = "") -> list[tuple[str, int]]:
     """The links of a table's figures, of one column where it is named, and the n beside each."""
     table = page.get_by_role("region", name=heading, exact=True)
     place = table.locator("thead th").all_text_contents().index(column) + 1 if column else 0
-    rows = table.locator(f"tbody tr > :nth-child({place}):has(.n)" if column else "td:has(.n)").evaluate_all(
-        "cells => cells.map(cell => [cell.querySelector('a').href, cell.querySelector('.n').textContent])"
+    beside = table.locator(f"tbody tr > :nth-child({place}):has(.n)" if column else "td:has(.n)")
+    # A heat map's cells say their n when somebody points at them.
+    cells = beside if beside.count() else table.locator("td[data-tip]:has(a)")
+    rows = cells.evaluate_all(
+        """cells => cells.map(cell => [cell.querySelector('a').href,
+            cell.querySelector('.n')?.textContent || cell.dataset.tip.split(" · ").pop()])"""
     )
     return [(href, int(n.removeprefix("n="))) for href, n in rows]
 

@@ -7,10 +7,9 @@ people mark it under three criteria: is the ruling right, how good are the reaso
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import combinations
 from statistics import fmean
 
+from fullbench.benchmarks.mllm_judge import review_changes
 from fullbench.benchmarks.mllm_judge.rows import Review
 from fullbench.errors import Undefined
 from fullbench.nouns.case import Case
@@ -65,25 +64,9 @@ def tables(record: Record) -> list[Table]:
     if not len(reviews):
         return []
     plain = _table(record, reviews, heard, by_dataset=False)
-    shown = [plain, _table(record, reviews, heard, by_dataset=True), changes(reviews)]
+    shown = [plain, _table(record, reviews, heard, by_dataset=True)]
+    shown += review_changes.tables(record)
     return [table for table in shown if table.rows or table is plain]
-
-
-def changes(reviews: Record) -> Table:
-    """What changes between every two judges on cases where people reviewed both: Table 7, for any judges and modes."""
-    names = sorted({verdict.contestants[0] for verdict in reviews.where(judge=PEOPLE)})
-    rows: list[list[Cell]] = []
-    for before, after in combinations(names, 2):
-        for criterion in CRITERIA:
-            moved = _tried(partial(change, reviews, before, after, criterion))
-            rows += [] if moved is None else [[after, before, criterion, moved]]
-    note = Note(
-        "mllm-judge.reviews.changes",
-        "On the same cases, what the first has more than the other: rates for agreement and hallucination, grades for "
-        "reasons.",
-    )
-    title = Note("mllm-judge.reviews.title.changes", "What changes in people's reviews from judge to judge")
-    return Table("review changes", title, headings("judge", "other judge", "criterion", "change"), rows, [note])
 
 
 def _table(record: Record, reviews: Record, heard: Mapping[str, Verdict], *, by_dataset: bool) -> Table:
@@ -127,29 +110,6 @@ def _table(record: Record, reviews: Record, heard: Mapping[str, Verdict], *, by_
     places = ("judge", "ballot", "data set") if by_dataset else ("judge", "ballot")
     name = "reviews by dataset" if by_dataset else "reviews"
     return Table(name, title, headings(*places, *said), rows, notes)
-
-
-def change(record: Record, before: str, after: str, criterion: str = HALLUCINATES) -> Estimate:
-    """How much a review's mark changes from one judge to another (say, the same model in another mode), case by case.
-
-    For hallucination and agreement, where yes is one more than no, this is the change of the rate.
-    """
-    marks: dict[str, dict[str, list[float]]] = {before: {}, after: {}}
-    for verdict in record.where(judge=PEOPLE, criterion=criterion, fault=None):
-        if verdict.contestants[0] in marks:
-            marks[verdict.contestants[0]].setdefault(verdict.item, []).extend(verdict.marks or ())
-    shared = sorted(set(marks[before]) & set(marks[after]))
-    if not shared:
-        raise Undefined(
-            Note(
-                "undefined.people-reviewed-no-case-of",
-                "people reviewed no case of both {before!r} and {after!r} under {criterion!r}",
-                before=before,
-                after=after,
-                criterion=criterion,
-            )
-        )
-    return bootstrap(mean, [fmean(marks[after][case]) - fmean(marks[before][case]) for case in shared])
 
 
 def _figure(record: Record, criterion: str, split: dict[str, int]) -> Estimate | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fullbench.benchmarks.visit_bench import released
-from fullbench.benchmarks.visit_bench.release import read_instances
+from fullbench.benchmarks.visit_bench.release import is_examples, read_instances
 from fullbench.benchmarks.visit_bench.sources import SAMPLE, item_of
 from fullbench.files.nouns import own_items, read_items
 from fullbench.nouns.item import Item
@@ -16,6 +16,8 @@ def items(source: Path | None = None) -> Iterable[Item]:
     """Items of the sample, of a file, of a folder with `items.jsonl`, or the verified ones of the release."""
     if source is None:
         return read_items(SAMPLE / "items.jsonl")
+    if is_examples(source):
+        return [item_of(row, source.parent) for row in read_instances(source)]
     if (own := own_items(source)) is not None:
         return own
     if released.is_here(source):

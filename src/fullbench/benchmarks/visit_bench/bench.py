@@ -75,10 +75,11 @@ def references(items: Sequence[Item]) -> Sequence[Response]:
 
 def submission(path: Path, items: Sequence[Item], data: Path | None, name: str) -> Sequence[Response]:
     """The answers of a predictions file, in our own layout or in that of the paper's authors."""
-    from fullbench.benchmarks.visit_bench.release import read_instances
+    from fullbench.benchmarks.visit_bench.release import is_examples, read_instances
     from fullbench.benchmarks.visit_bench.sources import submission
 
-    released = data is not None and data.is_dir() and not (data / "items.jsonl").exists()
+    clone = data is not None and data.is_dir() and not (data / "items.jsonl").exists()
+    released = clone or (data is not None and is_examples(data))
     instances = list(read_instances(data)) if data is not None and released else []
     return submission(path, items, instances, name=name).responses
 

@@ -21,6 +21,10 @@ NAMES: Mapping[Kind, tuple[str, ...]] = {
     "multi": ("multi_image", "visit_bench_multi_images"),
 }
 """How the two files are called in this and that release."""
+EXAMPLES = "visit_fully_annotated_example"
+"""A file of the authors that shows their annotation on a few rows; they are no part of the benchmark."""
+APPROVED = "output_human_annotated"
+"""The column of that file with the reference that a person approved, in place of flags."""
 FLAGS = ("human_ratings_gpt4_correct", "human_ratings_problem_in_caption", "human_ratings_problem_in_gpt4")
 _CAPTIONS = ("images_dense_captions", "image_dense_captions", "instruction_conditioned_caption", "image_dense_caption")
 _TRUE, _FALSE = {"true", "1", "1.0"}, {"false", "0", "0.0"}
@@ -40,10 +44,12 @@ class Instance:
     correct: bool
     caption_at_fault: bool
     reference_at_fault: bool
+    source: str = ""
+    """Where the row comes from, if not from the file of its kind."""
 
     @property
     def id(self) -> str:
-        return f"{self.kind}-{self.row}"
+        return f"{self.source or self.kind}-{self.row}"
 
     @property
     def verified(self) -> bool:
@@ -115,7 +121,13 @@ class Release:
 
 
 def read_instances(folder: Path) -> Iterator[Instance]:
-    """The instances of both files, whichever of their released names and forms they have."""
+    """The instances of both files, whichever of their released names and forms they have.
+
+    The authors' annotated examples are read where their file is given itself, or where nothing else is in the folder.
+    """
+    if is_examples(folder):
+        yield from _examples(folder)
+        return
     if not folder.is_dir():
         raise InputError("there is no such folder; give the one that holds single_image.jsonl.gz", path=folder)
     files = 0
@@ -125,9 +137,36 @@ def read_instances(folder: Path) -> Iterator[Instance]:
             files += 1
             for number, (line, row) in enumerate(read_rows(path)):
                 yield _instance(Fields(path, line, row, {}), kind, number)
+    if not files and (examples := _place(folder, EXAMPLES)) is not None:
+        files += 1
+        yield from _examples(examples)
     if not files:
         known = ", ".join(name for names in NAMES.values() for name in names)
         raise InputError(f"no instances are here; looked for {known} ({', '.join(SUFFIXES)})", path=folder)
+
+
+def is_examples(path: Path) -> bool:
+    """Whether a file holds the authors' annotated examples, whatever it is called."""
+    if not path.is_file() or not path.name.endswith((".csv", ".csv.gz")):
+        return False
+    return APPROVED in next((row for _, row in read_rows(path)), {})
+
+
+def left_out_examples(folder: Path) -> int:
+    """How many annotated examples lie beside instances of the benchmark, and are not among them."""
+    examples = _place(folder, EXAMPLES)
+    beside = any(_place(folder, *NAMES[kind]) is not None for kind in KINDS)
+    return sum(1 for _ in read_rows(examples)) if examples is not None and beside else 0
+
+
+def _examples(path: Path) -> Iterator[Instance]:
+    for number, (line, row) in enumerate(read_rows(path)):
+        fields = Fields(path, line, row, {})
+        yield Instance(
+            "single", number, fields.name("instruction_category"), fields.name("instruction"),
+            _texts(fields, "image_url"), _texts(fields, "image_dense_caption"), fields.name(APPROVED), True, False,
+            False, "example",
+        )  # fmt: skip
 
 
 def _place(folder: Path, *names: str) -> Path | None:

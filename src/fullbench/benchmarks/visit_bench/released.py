@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fullbench.benchmarks.visit_bench.release import Instance, Release, read_instances
+from fullbench.benchmarks.visit_bench.release import Instance, Release, left_out_examples, read_instances
 from fullbench.benchmarks.visit_bench.sources import REFERENCE, answer_column, item_of, references, released_predictions
 from fullbench.errors import InputError
 from fullbench.files.fields import Fields
@@ -89,6 +89,8 @@ class _Assembly:
             self.responses[answer.item, answer.contestant] = answer
         if known:
             self._condensed()
+        left = left_out_examples(self.folder)
+        self._count("annotated examples, no part of the benchmark: left out (--data with their file reads them)", left)
         self._predictions()
         self._votes()
         self._battles()

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 
 from fullbench.errors import Undefined
 from fullbench.figures.peers.methods import METHODS, Terms, consensus, in_order, nearness, scores
-from fullbench.figures.peers.reviews import GAMMA, PARTS, Gamma, Reviews
+from fullbench.figures.peers.reviews import PARTS, Gamma, Reviews
 from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, with_deviation
@@ -89,27 +89,28 @@ def _reference(reviews: Reviews, truth: Mapping[str, float], terms: Terms) -> tu
     """What rankings are compared with: the truth, or the full UPME ranking where nobody told it."""
     if set(reviews.names) <= set(truth):
         return truth, Note("peers.tables.with-truth", "Compared with the truth.")
-    whole = dict(zip(reviews.names, scores(reviews, "UPME", replace(terms, gamma=GAMMA)), strict=True))
+    whole = dict(zip(reviews.names, scores(reviews, "UPME", terms), strict=True))
     return whole, Note(
         "peers.tables.without-truth",
         "No truth is known: compared with the UPME ranking of all reviews and all parts.",
     )
 
 
-def _parts_known(reviews: Reviews) -> list[str]:
-    return [part for part in PARTS if reviews.known[part].any()]
+def _parts_known(reviews: Reviews, gamma: Gamma) -> list[str]:
+    """The parts that were ruled on and count."""
+    return [part for part in PARTS if reviews.known[part].any() and gamma.get(part, 0) > 0]
 
 
 def ablation(reviews: Reviews, *, truth: Mapping[str, float], terms: Terms) -> Table:
     """What each part adds."""
     reference, note = _reference(reviews, truth, terms)
-    parts = _parts_known(reviews)
+    parts = _parts_known(reviews, terms.gamma)
     rows: list[list[Cell]] = [
-        [word("all, every reviewer alike"), *_beside(scores(reviews, "uniform"), reviews.names, reference)]
+        [word("all, every reviewer alike"), *_beside(scores(reviews, "uniform", terms), reviews.names, reference)]
     ]
     for size in range(1, len(parts) + 1):
         for some in combinations(parts, size):
-            of_some = replace(terms, gamma={part: GAMMA[part] for part in some})
+            of_some = replace(terms, gamma={part: terms.gamma[part] for part in some})
             rows.append([" + ".join(some), *_beside(scores(reviews, "UPME", of_some), reviews.names, reference)])
     return Table(
         "ablation",

@@ -1,8 +1,9 @@
-"""People beside the reviewers: who is asked what, when their votes settle a case, and how far they are of one mind.
+"""People beside the reviewers: when their votes settle a case, and how far they are of one mind with the reviewers.
 
 Two tasks. To *choose*, a person sees the two answers and says which is better, as the reviewer did. To *agree*, a
-person is told the reviewer's ruling and says whether it is right. Nobody does both on one picture. Two people do each
-task; where they differ, up to five vote, and the majority has it.
+person is told the reviewer's ruling and says whether it is right. Nobody does both on one picture (a study for people
+that is made `--apart-from` the other sees to it). Two people do each task; where they differ, up to five vote, and the
+majority has it.
 
 In a record, a choice is a verdict of `human` on the reviewer's own case; an agreement is a verdict of `human` on the
 reviewer's ruling itself, as `Record.appeal` puts it up for judgement: its item is the case, its contestant the
@@ -11,14 +12,10 @@ reviewer, its criterion `agrees`, its mark the higher one for yes. Each vote is 
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
 
-from fullbench.errors import InputError
-from fullbench.nouns.case import Case
 from fullbench.nouns.criteria import AGREES, CORRECTNESS, VISUAL
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
@@ -27,43 +24,8 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.stats.shares import wilson
 
-Task = Literal["choose", "agree"]
-TASKS: tuple[Task, ...] = ("choose", "agree")
 FIRST, MOST = 2, 5
 _Vote = TypeVar("_Vote", bound=Hashable)
-
-
-@dataclass(frozen=True, slots=True)
-class Duty:
-    """One case for one person, and what is asked of them."""
-
-    person: str
-    task: Task
-    case: str
-    image: str
-
-
-def duties(cases: Iterable[Case], people: Sequence[str], *, each: int = FIRST, seed: int = 0) -> list[Duty]:
-    """`each` people for each task of every case, evenly; on one picture nobody has both tasks."""
-    if len(set(people)) < 2 * each:
-        raise InputError(
-            f"two tasks with {each} people each, kept apart, need {2 * each} people at least; found {len(set(people))}"
-        )
-    rng = random.Random(seed)
-    teams: dict[str, dict[Task, list[str]]] = {}
-    load: Counter[str] = Counter()
-    assigned: list[Duty] = []
-    for case in cases:
-        image = case.item.tags.get("image", case.item.id)
-        if image not in teams:
-            drawn = rng.sample(list(people), len(people))
-            half = len(drawn) // 2
-            teams[image] = {"choose": drawn[:half], "agree": drawn[half:]}
-        for task, team in teams[image].items():
-            for person in sorted(team, key=lambda who: load[who])[:each]:
-                load[person] += 1
-                assigned.append(Duty(person, task, case.key, image))
-    return assigned
 
 
 def settled(votes: Sequence[_Vote]) -> _Vote | None:

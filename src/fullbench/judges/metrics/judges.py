@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.embedded import Encoder, Spelling, baseline_of, cached, compared
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
+from fullbench.judges.metrics.stems import STEMMERS
 from fullbench.judges.rules import marks_from, unread
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
@@ -51,10 +53,27 @@ class MetricJudge(AsksNobody):
 
 
 def judge_by(name: str, metric: Metric, rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
-    """The judge that a metric of that name is; the first line of its docstring says what it is."""
-    _plain(name, rest, options, ())
+    """The judge that a metric of that name is; the first line of its docstring says what it is.
+
+    What a metric takes by keyword alone are its options, words each: `meteor?stems=porter` calls it with
+    `stems="porter"`, and the judge's name ends with them. An option whose words are listed (`Literal`) takes no other.
+    """
+    known = {
+        key: parameter.annotation
+        for key, parameter in inspect.signature(metric, eval_str=True).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    chosen = _plain(name, rest, options, tuple(known))
+    for key, value in chosen.items():
+        words = get_args(known[key])
+        if words and value not in words:
+            listed = ", ".join(word for word in words if word)
+            raise InputError(f"the option {key} of {name!r} is one of {listed}; found {value!r}")
     about = (metric.__doc__ or name).strip().splitlines()[0].rstrip(".")
-    return MetricJudge(name, metric, {"metric": about})
+    if not chosen:
+        return MetricJudge(name, metric, {"metric": about})
+    named = "".join(f"+{value}" for _, value in sorted(chosen.items()))
+    return MetricJudge(f"{name}{named}", partial(metric, **chosen), {"metric": about, **chosen})
 
 
 def _by_words(
@@ -74,9 +93,12 @@ def rouge(texts: Sequence[str], reference: str) -> list[float]:
     return _by_words(rouge_l, texts, reference)
 
 
-def meteor(texts: Sequence[str], reference: str) -> list[float]:
-    """METEOR, equal words."""
-    return _by_words(meteor_of, texts, reference)
+def meteor(texts: Sequence[str], reference: str, *, stems: Literal["", "porter"] = "") -> list[float]:
+    """METEOR, equal words.
+
+    With `stems` words meet as well that have the same stem.
+    """
+    return _by_words(partial(meteor_of, stem=STEMMERS[stems] if stems else None), texts, reference)
 
 
 def cider(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:

@@ -16,7 +16,7 @@ from fullbench.nouns.ballot import Choice, Real
 from fullbench.nouns.case import Case, Orders
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.criteria import CORRELATION
-from fullbench.nouns.item import REQUEST, Item, Turn
+from fullbench.nouns.item import INSTRUCTED, REQUEST, Item, Turn
 from fullbench.nouns.model import DECLINED
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
@@ -67,7 +67,7 @@ def questions(images: Mapping[str, Picture], written: Iterable[Response], wordin
         if name is None or not asked or response.tags.get("stop") in DECLINED:
             continue
         turns = (Turn("system", (said.answer,)), Turn("user", (images[name], asked)))
-        tags = {"image": name, "reviewer": response.contestant}
+        tags = {"image": name, "reviewer": response.contestant, INSTRUCTED: "yes"}
         items.append(Item(f"{name} | {response.contestant}{_marked(said)}", turns, tags=tags))
     return sorted(items, key=lambda item: item.id)
 
@@ -80,10 +80,12 @@ def given(items: Sequence[Item], wording: Wording | None = None) -> list[Item]:
     said = wording or shipped()
     asked = []
     for item in items:
-        manner = said.choose if OPTIONS in item.tags else said.answer
-        turns = item.turns if item.turns[0].role == "system" else (Turn("system", (manner,)), *item.turns)
         image = item.tags.get("image") or (item.pictures[0].digest[:16] if item.pictures else item.id)
         tags = {**{name: value for name, value in item.tags.items() if name != "reviewer"}, "image": image}
+        turns = item.turns
+        if turns[0].role != "system":
+            turns = (Turn("system", (said.choose if OPTIONS in item.tags else said.answer,)), *turns)
+            tags[INSTRUCTED] = "yes"
         asked.append(replace(item, id=f"{item.id}{_marked(said)}", turns=turns, tags=tags))
     return sorted(asked, key=lambda item: item.id)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import gcd
 
 from fullbench.errors import InputError
 from fullbench.nouns.case import Case
@@ -48,11 +49,12 @@ def full(images: Sequence[str], contestants: Sequence[str], families: Mapping[st
     return slots
 
 
-def sampled(slots: Sequence[Slot], reviews: int | None, seed: int = 0, *, by_picture: bool = False) -> list[Slot]:
-    """`reviews` of the slots, spread evenly over reviewers and pairs; all of them where `reviews` is None.
+def sampled(slots: Sequence[Slot], reviews: int | None, seed: int = 0) -> list[Slot]:
+    """`reviews` of a full design, spread evenly; all of it where `reviews` is None.
 
-    Reviewers and pairs take turns, each with its pictures in an order drawn from the seed; `by_picture`, each with one
-    of the pictures (or given questions) that were drawn least so far.
+    No reviewer, no picture (or given question), and no two contestants before one reviewer have more than one review
+    above any other. What is drawn from the seed is the order of pictures and of reviewers with their pairs: both go
+    round side by side, each reviewer with each two meets its next picture in the next round.
 
     >>> some = sampled(full(["a", "b", "c"], list("ABCD")), 12)
     >>> len({(slot.reviewer, slot.one, slot.two) for slot in some})
@@ -63,20 +65,57 @@ def sampled(slots: Sequence[Slot], reviews: int | None, seed: int = 0, *, by_pic
     if reviews < 1:
         raise InputError(f"a sample needs at least one review; found {reviews}")
     rng = random.Random(seed)
+    images = sorted({slot.image for slot in slots})
+    rng.shuffle(images)
+    groups = _in_turns({(slot.reviewer, slot.one, slot.two) for slot in slots}, rng)
+    # With a common divisor, going round would bring a group back to a picture that it had: each time all pictures were
+    # drawn equally often, the pictures move on by one.
+    rounds = len(images) // gcd(len(images), len(groups))
+    drawn = [
+        Slot(images[(number + number // len(groups) // rounds) % len(images)], *groups[number % len(groups)])
+        for number in range(reviews)
+    ]
+    return sorted(drawn, key=lambda slot: (slot.image, slot.reviewer, slot.one, slot.two))
+
+
+def _in_turns(groups: Iterable[tuple[str, str, str]], rng: random.Random) -> list[tuple[str, str, str]]:
+    """Reviewers take turns, in another order each time, with their pairs in an order drawn."""
+    by_reviewer: dict[str, list[tuple[str, str, str]]] = {}
+    for group in sorted(groups):
+        by_reviewer.setdefault(group[0], []).append(group)
+    for pairs in by_reviewer.values():
+        rng.shuffle(pairs)
+    ordered: list[tuple[str, str, str]] = []
+    while any(by_reviewer.values()):
+        waiting = [pairs for pairs in by_reviewer.values() if pairs]
+        rng.shuffle(waiting)
+        ordered += [pairs.pop() for pairs in waiting]
+    return ordered
+
+
+def drawn_before(slots: Sequence[Slot], reviews: int | None, seed: int = 0, *, by_picture: bool = False) -> list[Slot]:
+    """What earlier releases drew, for reviews that were begun with it: even over reviewers and pairs alone.
+
+    Reviewers and pairs take turns, each with its pictures in an order drawn from the seed; `by_picture`, as for given
+    questions, each with one of the pictures that were drawn least so far.
+    """
+    if reviews is None or reviews >= len(slots):
+        return list(slots)
+    rng = random.Random(seed)
     groups: dict[tuple[str, str, str], list[Slot]] = {}
     for slot in slots:
         groups.setdefault((slot.reviewer, slot.one, slot.two), []).append(slot)
     for group in groups.values():
         rng.shuffle(group)
     chosen: list[Slot] = []
-    drawn: Counter[str] = Counter()
+    times: Counter[str] = Counter()
     while len(chosen) < reviews:
         waiting = [group for group in groups.values() if group]
         rng.shuffle(waiting)
         for group in waiting[: reviews - len(chosen)]:
-            slot = min(group, key=lambda slot: drawn[slot.image]) if by_picture else group[0]
+            slot = min(group, key=lambda slot: times[slot.image]) if by_picture else group[0]
             group.remove(slot)
-            drawn[slot.image] += 1
+            times[slot.image] += 1
             chosen.append(slot)
     return sorted(chosen, key=lambda slot: (slot.image, slot.reviewer, slot.one, slot.two))
 

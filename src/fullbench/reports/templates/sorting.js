@@ -2,17 +2,20 @@
 // Sorting, for pages of the web app and for reports: a click on a column's head sorts its table; gaps stay last whichever way it is sorted.
 const sortable = (table) => {
   const body = table.tBodies[0];
-  const heads = [...table.tHead.rows[0].cells];
+  const heads = [...table.tHead.rows[0].cells].filter((head) => head.tagName === "TH");
   heads.forEach((head) => {
-    const button = document.createElement("button");
+    const there = head.querySelector("button");
+    const button = there || document.createElement("button");
     button.type = "button";
-    if (head.querySelector("a")) {
+    if (there) {
+      // The page brought it along.
+    } else if (head.querySelector("a")) {
       // A head that leads somewhere keeps its link; a mark beside it sorts.
       button.className = "sort";
       button.textContent = "↕";
       button.setAttribute("aria-label", `${head.textContent.trim()} ↕`);
     } else button.append(...head.childNodes);
-    head.append(button);
+    if (!there) head.append(button);
     button.addEventListener("click", () => {
       const numeric = head.classList.contains("number");
       const first = numeric ? "descending" : "ascending";
@@ -23,7 +26,7 @@ const sortable = (table) => {
       const sign = way === "ascending" ? 1 : -1;
       const place = head.cellIndex;
       const gap = (cell) => cell.classList.contains("gap");
-      const rows = [...body.rows].sort((one, two) => {
+      const rows = [...table.rows].filter((row) => row.parentElement !== table.tHead).sort((one, two) => {
         const a = one.cells[place], b = two.cells[place];
         if (gap(a) || gap(b)) return gap(a) - gap(b);
         if (numeric) return sign * (Number(a.dataset.sort) - Number(b.dataset.sort));

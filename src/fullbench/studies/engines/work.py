@@ -26,7 +26,7 @@ from fullbench.studies.engines.stopping import Stop
 
 LOOKUP = 256
 SLOW_LOOKUP, MOST_LOOKED_UP = 0.05, 4_096
-"""Where looking up takes longer, as in a ledger that is far away, four times as many are looked up the next time."""
+"""Where looking up takes longer, as in a ledger that is far away, so many are looked up from then on."""
 HOPELESS = 20
 """After so many faults and failures, and no ruling ever, nothing but more of them is to be expected."""
 SAMPLE = 200
@@ -243,7 +243,7 @@ class _Work:
             tally.passed_over += len(over)
             job.enter(list(due.values()))
             if time.monotonic() - started > SLOW_LOOKUP:
-                size = min(4 * size, MOST_LOOKED_UP)
+                size = MOST_LOOKED_UP
             for key, task in due.items():
                 self._open.add(key)
                 yield key, job.asked(task)

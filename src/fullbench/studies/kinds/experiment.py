@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Unpack
 
 from fullbench.errors import InputError
-from fullbench.figures.experiments import gains, right
+from fullbench.figures.experiments import gains, right, sights
 from fullbench.files.nouns import read_items, write_items
 from fullbench.judges.writing import Composing, Describing, Lengthening, Writing, Written
 from fullbench.ledger.store import Ledger
@@ -156,17 +156,28 @@ class Experimenting(Conductor):
         """What came of writing that nobody judges: its file is all."""
         return Conducted(self.study, Record((), {item.id: item for item in self.items}, {}), (), tallies=tallies)
 
+    def _own_tables(self, record: Record) -> list[Table]:
+        """The experiment's own tables, before those of its benchmark."""
+        if self.what == "lengthening":
+            return [gains(record)]
+        if self.what == "captions":
+            return [right(record)]
+        if self.what == "vision-expert":
+            names = [judge.name for judge in self.judges[: len(self.study.judges)]]
+            starts = range(0, len(names), len(SIGHTS))
+            return [sights(record, [dict(zip(SIGHTS, names[start:], strict=False)) for start in starts])]
+        return []
+
     def _told(self, done: Conducted) -> Conducted:
         failed = [reason for written in self.written for reason in written.failed]
         if failed:
             done.said.append(f"{len(failed):,} were not written; the first is {failed[0]}")
-        own = {"lengthening": [gains], "captions": [right]}.get(self.what, [])
-        made = counted([table for figure in own if (table := figure(done.record)).rows], self.items)
+        made = counted([table for table in self._own_tables(done.record) if table.rows], self.items)
         done.tables = [*(replace(table, source={**done.source, **table.source}) for table in made), *done.tables]
         out: Path | None = self.study.options.get("out")
         if out is not None:
             items = self.written[0].items if self.what in {"captions", "references"} else self.items
-            done.files[out] = lambda path: write_items(path, items)
+            done.files[out] = lambda path, place: write_items(path, items, place=place)
         return done
 
 

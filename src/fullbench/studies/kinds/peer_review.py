@@ -50,7 +50,7 @@ _QUESTION = 20
 class Reviewing:
     """Who reviews whom on which pictures or questions; nothing was asked yet.
 
-    `runs` holds one peer review for each seed, `review` is the first of them. `unreadable` says why pictures or
+    `runs` holds one peer review for each seed. `unreadable` says why pictures or
     questions were left out.
     """
 
@@ -62,8 +62,16 @@ class Reviewing:
         seeds = _seeds(options.get("seeds", [study.seed]))
         self.unreadable: list[str] = []
         self.runs = [self._run(models, seed, drawn=len(seeds) > 1) for seed in seeds]
-        self.review = self.runs[0]
         self.specs = dict(zip(self.review.names, study.contestants, strict=False))
+
+    @property
+    def review(self) -> PeerReview:
+        """The first run."""
+        return self.runs[0]
+
+    def _begin(self, ledger: Ledger) -> None:
+        """Go on with what was begun in this ledger."""
+        self.runs = [review.begun(ledger) for review in self.runs]
 
     def _run(self, models: Sequence[Model], seed: int, *, drawn: bool) -> PeerReview:
         options = self.study.options
@@ -111,6 +119,7 @@ class Reviewing:
     def plan(self, ledger: Ledger) -> Table:
         """Questions, answers and reviews that would be asked for, and what they would take; stand-ins are weighed for
         questions and answers that are still to be options."""
+        self._begin(ledger)
         seen = plan.seen(ledger)
         loads: list[Load] = []
         rulings: list[Load] = []
@@ -127,6 +136,7 @@ class Reviewing:
     def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Write, answer, review what is due, and look at the record; run by run where there are several seeds."""
         terms = RunTerms(**named)
+        self._begin(ledger)
         conducted: list[Reviewed] = []
         for review in self.runs:
             done = review.conduct_on(terms, ledger, self.specs)
@@ -158,6 +168,7 @@ class Reviewing:
 
     def replay(self, ledger: Ledger) -> Conducted:
         """The ranking by what the ledger holds."""
+        self._begin(ledger)
         due = 0
         for review in self.runs:
             items = review.questions(ledger)

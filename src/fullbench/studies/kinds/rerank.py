@@ -98,7 +98,7 @@ class Reranking:
         record = Record(verdicts, {item.id: item for item in self.items}, shown)
         done = looked_at(self.study, record, [self._table(ranked)], [self.judge.name], tallies)
         self.rows = list(ranking.rows(ranked, self.out, self.keep))
-        done.files[self.out] = lambda path: write_rows(path, ranking.rows(ranked, path, self.keep))
+        done.files[self.out] = lambda path, place: write_rows(path, ranking.rows(ranked, place, self.keep))
         done.said += [*self.said, *self._told(ranked, record)]
         return done
 

@@ -14,12 +14,15 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from fullbench.errors import InputError, UserError
 from fullbench.nouns.note import sentence
+from fullbench.web import pictures
 from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
-from fullbench.web.guard import Annotator, engine_of
+from fullbench.web.guard import Annotator, engine_of, settings_of
 from fullbench.web.pages import language_of, redirect, render
 from fullbench.web.people import desk, live, queue, studies, voting
+from fullbench.web.people.bringing import Files
 from fullbench.web.people.forms import LONGEST
+from fullbench.web.people.kinds import Write
 from fullbench.web.people.queue import Desk, Gone, Lease, Nothing
 from fullbench.web.people.showing import show
 from fullbench.web.people.studies import Study
@@ -119,10 +122,11 @@ Form = Annotated[dict[str, str], Depends(form_of)]
 
 
 @router.post("/work/{study_id}/vote")
-def vote(request: Request, user: Annotator, study_id: str, form: Form) -> Response:
+def vote(request: Request, user: Annotator, study_id: str, form: Form, files: Files) -> Response:
     """Keep a vote. The page's script gets an acknowledgement, a plain form the next task."""
     scripted = request.headers.get("x-work") == "1"
     try:
+        form |= _brought(request, user, study_id, files)
         with writing(engine_of(request)) as connection:
             seat = Desk(connection, study_of(connection, study_id), user.id, time.time())
             receipt = cast(seat, form)
@@ -133,6 +137,26 @@ def vote(request: Request, user: Annotator, study_id: str, form: Form) -> Respon
     if scripted:
         return JSONResponse({"revision": receipt.revision, "again": receipt.again})
     return redirect(request, f"/work/{study_id}")
+
+
+@router.post("/work/{study_id}/picture")
+def bring(request: Request, user: Annotator, study_id: str, files: Files) -> Response:
+    """Take in a picture that somebody brings to a task; the page's script sends its digest with the vote."""
+    try:
+        return JSONResponse(_brought(request, user, study_id, files))
+    except InputError as error:
+        return JSONResponse({"detail": sentence(error)}, 400)
+
+
+def _brought(request: Request, user: User, study_id: str, files: Mapping[str, bytes]) -> dict[str, str]:
+    """The digests of pictures that came as files, which stay even where the vote that they came with is refused."""
+    if not files:
+        return {}
+    with writing(engine_of(request)) as connection:
+        if Write.brings not in study_of(connection, study_id).rules.options.get("asks", ()):
+            raise InputError(key("this study takes no pictures"))
+        settings = settings_of(request)
+        return {name: pictures.keep(connection, settings, user, data).picture.digest for name, data in files.items()}
 
 
 def cast(seat: Desk, form: Mapping[str, str]) -> voting.Receipt:

@@ -28,6 +28,7 @@ from fullbench.web.people.quality import progress
 from fullbench.web.people.queue import Desk, Gone, Nothing
 from fullbench.web.people.showing import show
 from fullbench.web.people.studies import Plan, Study
+from fullbench.web.people.uploads import asking_of
 from fullbench.web.people.voting import Clash
 
 router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["studies"])
@@ -92,6 +93,8 @@ class StudyWish(Shape):
     reason: bool = False
     confirm: bool = False
     unverified: bool = False
+    with_reference: bool = False
+    own_pictures: bool = False
     items: Annotated[list[ItemWish], Field(min_length=1, max_length=10_000)]
     responses: Annotated[tuple[ResponseWish, ...], Field(max_length=50_000)] = ()
 
@@ -168,8 +171,10 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
     """Make a study; it is open at once, unless it is to be a draft."""
     chosen = wish.model_dump(include={"paper", "reference", "reason", "confirm"})
     plan = Plan(
-        **wish.model_dump(exclude={"items", "responses", "draft", "unverified", *chosen}),
-        options={name: value for name, value in chosen.items() if value},
+        **wish.model_dump(
+            exclude={"items", "responses", "draft", "unverified", "with_reference", "own_pictures", *chosen}
+        ),
+        options={name: value for name, value in chosen.items() if value} | asking_of(wish.kind, wish.own_pictures),
     )
     study = studies.create(connection, plan, draft=wish.draft)
     items = [_item(request, connection, caller, sent_item) for sent_item in wish.items]
@@ -177,6 +182,8 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
         raise InputError("two items have the same id; ids must differ")
     answers = [_response(request, connection, caller, sent_response) for sent_response in wish.responses]
     items, answers, left_out = omitted.judged(wish.kind, items, answers, unverified=wish.unverified)
+    if wish.with_reference:
+        answers = sources.with_references(wish.kind, study.rules, items, answers)
     contents = list(sources.tasks_of(kind_of(wish.kind), study.rules.ballot, items, answers))
     if not contents:
         raise InputError(

@@ -13,7 +13,7 @@ from fullbench.web.people.content import Content
 from fullbench.web.people.studies import Study, listed
 from fullbench.web.people.tables import members, slots, tasks, votes
 
-WRITTEN = {"reason", "text", "instruction", "caption"}
+WRITTEN = {"reason", "text", "instruction", "caption", "picture"}
 """Fields of an answer that people write in their own words."""
 PAGE = 50
 MOST = 10_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,21 @@ def words(fields: Fields, name: str, *, need: bool = False) -> dict[str, str]:
     if need and not text:
         raise InputError(Note("web.wrong.write-the", "write the {name}", name=word(name)))
     return {name: text} if text else {}
+
+
+def each(fields: Fields, name: str) -> list[str]:
+    """What somebody wrote in fields that count on from one of this name: `caption`, `caption2`, `caption3` ..."""
+    further = (place for place in fields if re.fullmatch(rf"{name}([2-9]|[1-9]\d)", place))
+    return [words(fields, place, need=True)[place] for place in (name, *sorted(further, key=lambda at: (len(at), at)))]
+
+
+def counting_on(name: str, values: Sequence[str]) -> dict[str, str]:
+    """Fields that count on from one of this name.
+
+    >>> counting_on("caption", ["a cat", "a dog"])
+    {'caption': 'a cat', 'caption2': 'a dog'}
+    """
+    return {name if place == 1 else f"{name}{place}": value for place, value in enumerate(values, 1)}
 
 
 def kept(answer: Answer) -> dict[str, str]:

@@ -51,6 +51,8 @@ class Material:
     """Whether the pairs are asked about in the order in which votes shrink the corrected leaderboard fastest."""
     pending: str = ""
     """A cascade of the ledger: only what waits for people there."""
+    with_reference: bool = False
+    """Whether the items' references compete as the answers of one more contestant."""
     checked: Mapping[str, Checked] = field(default_factory=dict)
     """Pictures that were looked at and kept before, by digest."""
 
@@ -130,7 +132,8 @@ def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]
         if material.ledger is None:
             raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
         record = material.ledger.record(material.judges or None, study=_study(material))
-        return list(sources.appeals(record, material.judges)), Omitted()
+        verdicts, votes = sources.reviewed(record, material.judges, study.rules.criterion)
+        return list(sources.appeals(record, verdicts)), Omitted(votes=votes)
     if kind.name == "rewrite":
         if material.queue is None:
             raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")
@@ -140,6 +143,8 @@ def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]
     items, answers, left_out = omitted.judged(
         kind.name, every, _responses(material, every), unverified=material.unverified
     )
+    if material.with_reference:
+        answers = sources.with_references(kind.name, study.rules, items, answers)
     requests = 0 if material.items is not None or material.ledger is None else sum(map(_is_request, _every(material)))
     tasks = sources.tasks_of(kind, study.rules.ballot, items, answers, per_item=material.per_item, seed=study.seed)
     chosen = _waiting(tasks, study, material) if material.pending else tasks

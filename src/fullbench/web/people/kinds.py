@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
 from fullbench.errors import InputError
+from fullbench.ledger.rows import Find
 from fullbench.nouns import criteria, doors
 from fullbench.nouns.ballot import Choice, Likert, Ranking, Score
 from fullbench.nouns.case import Case
@@ -16,7 +16,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.verdict import Verdict
 from fullbench.studies.rewording import REASONS as COMPLAINTS
-from fullbench.web.people import forms
+from fullbench.web.people import bringing, forms
 from fullbench.web.people.content import Content
 from fullbench.web.people.forms import Answer, Fields
 from fullbench.web.people.kind import Cast, Kind, Rules
@@ -304,6 +304,8 @@ class Write(Kind):
     name, title, ballot = "write", key("Write"), YES_NO.spec
     does = key("A picture; people write an instruction and a caption.")
     asks = ("instruction", "caption")
+    brings = "picture"
+    """What a study may ask for as well: pictures of people's own, in the places of those shown."""
 
     def check(self, rules: Rules, content: Content) -> None:
         if content.responses:
@@ -321,14 +323,15 @@ class Write(Kind):
             name: forms.words(fields, name, need=True)[name] for name in self.asks if name in wanted
         }
         # A task with several pictures asks for a caption of each: caption, caption2, caption3 ...
-        further = sorted((name for name in fields if re.fullmatch(r"caption[2-9]|caption[1-9]\d", name)), key=len)
-        if "caption" in answer and further:
-            answer["captions"] = [answer["caption"], *(forms.words(fields, name, need=True)[name] for name in further)]
-        return answer
+        if "caption" in answer and len(captions := forms.each(fields, "caption")) > 1:
+            answer["captions"] = captions
+        return {**answer, **({"pictures": bringing.digests(fields)} if self.brings in wanted else {})}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        further = {f"caption{place}": text for place, text in enumerate(answer.get("captions", ())[1:], 2)}
-        return {**forms.kept(answer), **{name: answer[name] for name in self.asks if name in answer}, **further}
+        several = forms.counting_on("caption", answer.get("captions", ()))
+        brought = forms.counting_on(self.brings, answer.get("pictures", ()))
+        return {**forms.kept(answer), **{name: answer[name] for name in self.asks if name in answer}, **several,
+                **brought}  # fmt: skip
 
     def _label(self, answer: Answer) -> None:
         return None
@@ -336,8 +339,8 @@ class Write(Kind):
     def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
         yield from ()
 
-    def item(self, answer: Answer, content: Content, name: str) -> Item | None:
-        """The item that somebody wrote: the same pictures, a new question, a caption of each picture.
+    def item(self, answer: Answer, content: Content, name: str, find: Find | None = None) -> Item | None:
+        """The item that somebody wrote: the same pictures or their own, a new question, a caption of each picture.
 
         The reference of the item that it was written after answers another question, so a new instruction has none.
         """
@@ -346,13 +349,15 @@ class Write(Kind):
         last = content.item.turns[-1]
         asked = answer.get("instruction", content.item.question)
         written = tuple(answer.get("captions", ())) or ((answer["caption"],) if "caption" in answer else ())
-        captions = written or content.item.captions
-        turn = replace(last, parts=(*last.pictures, asked))
+        own = bringing.pictures_of(answer, find)
+        captions = written or (() if own else content.item.captions)
+        turn = replace(last, parts=(*own, *last.pictures[len(own) :], asked))
         turns = (*content.item.turns[:-1], turn)
-        if asked == content.item.question:
+        if asked == content.item.question and not own:
             return replace(content.item, id=name, turns=turns, captions=captions)
-        # What was said of the old question and its reference does not hold for the new one.
-        tags = {tag: value for tag, value in content.item.tags.items() if tag not in {"verified", "label"}}
+        # What was said of the old question, its reference and its pictures does not hold for the new ones.
+        old = {"verified", "label", *(bringing.OF_PICTURES if own else ())}
+        tags = {tag: value for tag, value in content.item.tags.items() if tag not in old}
         return replace(content.item, id=name, turns=turns, captions=captions, reference=None, tags=tags)
 
 

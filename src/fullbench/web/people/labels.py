@@ -254,7 +254,7 @@ def written(connection: Connection, study: Study, find: Find | None = None) -> I
     by_task, people = dict(contents(connection, study)), raters(connection)
     for number, vote in enumerate(counted(connection, study), 1):
         content = Content.of(by_task[vote.task], find)
-        item = kind.item(vote.answer, content, f"{content.item.id}-w{number}")
+        item = kind.item(vote.answer, content, f"{content.item.id}-w{number}", find)
         if item is not None:
             # Whoever wrote it does not judge it in a later study.
             yield replace(item, tags={**item.tags, AUTHOR: people.get(vote.person, vote.person)})

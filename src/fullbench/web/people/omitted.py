@@ -18,14 +18,15 @@ OPTION = "omitted"
 
 @dataclass(frozen=True)
 class Omitted:
-    """Counts: `unverified` of `items`, requests for questions, pairs that no order by gain holds, and tasks over a
-    limit."""
+    """Counts: `unverified` of `items`, requests for questions, pairs that no order by gain holds, people's own votes
+    where judges' rulings are reviewed, and tasks over a limit."""
 
     items: int = 0
     unverified: int = 0
     requests: int = 0
     pairs: int = 0
     over_limit: int = 0
+    votes: int = 0
 
     @property
     def option(self) -> dict[str, dict[str, int]]:
@@ -58,6 +59,15 @@ class Omitted:
                     "web.people.omitted.pairs",
                     "{n:,} pairs were left out: no judge ruled on them, or people voted on them already.",
                     n=self.pairs,
+                ),
+            ),
+            (
+                self.votes,
+                Note(
+                    "web.people.omitted.votes",
+                    "{n:,} votes of people with a reason were left out: judges' rulings are reviewed here; "
+                    "--judge human asks about people's.",
+                    n=self.votes,
                 ),
             ),
             (

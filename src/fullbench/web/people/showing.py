@@ -115,12 +115,16 @@ def show(study: Study, lease: Lease, language: Language = "en") -> Shown:
         lease.token,
         study.kind_name,
         lease.revision,
-        tuple((turn.role, _pieces(turn.parts, item.tags)) for turn in item.turns),
+        tuple((turn.role, _pieces(turn.parts, item.tags)) for turn in item.turns_judged),
         tuple(_candidate(place, response.parts, response.tags) for place, response in enumerate(content.responses)),
         anchored(scale(study.rules), guideline),
         dict(lease.draft) if lease.draft is not None else answered,
         _about(study, content.about, guideline)
-        | ({"pictures": len(item.pictures)} if study.kind_name == "write" else {}),
+        | (
+            {"pictures": len(item.pictures), "places": max(1, len(item.turns[-1].pictures))}
+            if study.kind_name == "write"
+            else {}
+        ),
         str(content.about.get("criterion", study.rules.criterion)),
         item.reference or "" if study.rules.options.get("reference") else "",
         item.captions if study.kind_name == "verify" else (),
@@ -157,7 +161,8 @@ def _about(study: Study, about: Mapping[str, Any], guideline: str) -> dict[str, 
         grades = anchored([_mark(mark, str(mark), mark - 1) for mark in range(1, 6)], guideline)
         return {"judged": judged, "ruling": about.get("ruling", ""), "grades": grades}
     if study.kind_name == "write":
-        return {"asks": [name for name in Write.asks if name in study.rules.options.get("asks", Write.asks)],
+        known = (*Write.asks, Write.brings)
+        return {"asks": [name for name in known if name in study.rules.options.get("asks", Write.asks)],
                 "family": about.get("family", "")}  # fmt: skip
     if study.kind_name == "verify":
         return {"faulty": FAULTY, "complaints": tuple(COMPLAINTS)}

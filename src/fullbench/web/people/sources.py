@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.figures.places import OVERALL
 from fullbench.files.fields import Fields
 from fullbench.files.nouns import read_rows
 from fullbench.nouns.ballot import ballot
@@ -21,13 +22,43 @@ from fullbench.nouns.case import panels
 from fullbench.nouns.criteria import is_review
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
+from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.web.people.content import Content, parts_json
-from fullbench.web.people.kind import Kind
+from fullbench.web.people.kind import Kind, Rules
+from fullbench.web.words import key
 
+COMPARED = ("pair", "score", "rank", "rate")
+"""The kinds of task in which people judge answers."""
 REFERENCE = "reference"
+"""The contestant whose answers are the items' references."""
+
+
+def with_references(kind: str, rules: Rules, items: Iterable[Item], responses: Sequence[Response]) -> list[Response]:
+    """The responses with the items' references among them, as the answers of one more contestant.
+
+    A reference that plays already, as in a ledger where judges compared it, is not there twice.
+    """
+    if kind not in COMPARED:
+        raise InputError(
+            Note(
+                "web.wrong.a-reference-competes-where",
+                "a reference competes where people judge answers ({kinds}); found the kind {kind}",
+                kinds=", ".join(COMPARED),
+                kind=kind,
+            )
+        )
+    if rules.options.get("reference"):
+        raise InputError(key("a reference that is shown beside the answers cannot compete with them: choose one"))
+    playing = {response.item for response in responses if response.contestant == REFERENCE}
+    joining = [
+        Response.say(item.id, REFERENCE, item.reference) for item in items if item.reference and item.id not in playing
+    ]
+    if not playing and not joining:
+        raise InputError(key("no item has a reference that could compete"))
+    return [*responses, *joining]
 
 
 def tasks_of(
@@ -43,7 +74,7 @@ def tasks_of(
         yield from (
             Content(item, (Response.say(item.id, REFERENCE, item.reference),)) for item in items if item.reference
         )
-    elif kind.name in {"pair", "score", "rank", "rate"}:
+    elif kind.name in COMPARED:
         size = {"pair": 2, "score": 1}.get(kind.name)
         by_item: dict[str, list[Content]] = {}
         for case in panels(items, responses, ballot(spec), size=size, orders="sorted"):
@@ -57,12 +88,25 @@ def tasks_of(
         )
 
 
-def appeals(record: Record, judges: Collection[str] = ()) -> Iterator[Content]:
-    """A judge's verdicts with their reasons, to be judged in turn. Reviews by people are left out."""
-    for verdict in record:
-        item = record.items.get(verdict.item)
-        if item is None or not verdict.text or is_review(verdict) or (judges and verdict.judge not in judges):
-            continue
+def reviewed(record: Record, judges: Collection[str] = (), criterion: str = OVERALL) -> tuple[list[Verdict], int]:
+    """The verdicts that an agree study is about, and how many votes of people with a reason are not among them.
+
+    Those of the judges named, else of all judges that are not people; of one criterion where it is another than
+    overall. Reviews of verdicts are never among them.
+    """
+    verdicts = [
+        verdict for verdict in record
+        if verdict.item in record.items and verdict.text and not is_review(verdict)
+        and criterion in {OVERALL, verdict.criterion} and (not judges or verdict.judge in judges)
+    ]  # fmt: skip
+    chosen = [verdict for verdict in verdicts if judges or verdict.judge != PEOPLE]
+    return chosen, len(verdicts) - len(chosen)
+
+
+def appeals(record: Record, verdicts: Iterable[Verdict]) -> Iterator[Content]:
+    """Verdicts of a record with their reasons, to be judged in turn."""
+    for verdict in verdicts:
+        item = record.items[verdict.item]
         responses = [record.responses.get((verdict.item, *shown)) for shown in verdict.shown]
         judged = [response for response in responses if response is not None]
         about = {

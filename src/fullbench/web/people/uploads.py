@@ -71,7 +71,8 @@ def plan(fields: Mapping[str, str]) -> Plan:
     if paper := fields.get("paper", "").strip():
         options["paper"] = paper
     if kind == "write":
-        options["asks"] = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.asks)
+        asked = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.asks)
+        options["asks"] = [*asked, *([Write.brings] if fields.get(f"asks_{Write.brings}") else [])]
     return Plan(
         fields.get("name", ""),
         kind,
@@ -244,6 +245,15 @@ def _check_name(name: str) -> None:
         )
 
 
+def asking_of(kind: str, own_pictures: bool) -> dict[str, Any]:
+    """The option of a study in which people write: what is asked for besides the usual."""
+    if not own_pictures:
+        return {}
+    if kind != Write.name:
+        raise InputError(key("people bring pictures of their own where they write: the kind write"))
+    return {"asks": [*Write.asks, Write.brings]}
+
+
 def material(fields: Mapping[str, str], sent_files: Unpacked, ledger: Ledger | None) -> Material:
     """What the study is made of: the files, or the site's ledger where no items were sent."""
     files = sent_files.files
@@ -266,6 +276,7 @@ def material(fields: Mapping[str, str], sent_files: Unpacked, ledger: Ledger | N
         apart_from=tuple(name for name in others if name),
         ledger_study=fields.get("ledger_study", "").strip(),
         unverified=bool(fields.get("unverified")),
+        with_reference=bool(fields.get("with_reference")),
         by_gain=bool(fields.get("by_gain")),
         checked=sent_files.checked,
     )

@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from fullbench.errors import UserError
 from fullbench.web.database import insert_here
+from fullbench.web.people import bringing
 from fullbench.web.people.content import Content, order
 from fullbench.web.people.queue import GONE, Desk, Gone, mine
 from fullbench.web.people.studies import Study
@@ -62,6 +63,8 @@ def vote(
     content = Content.of(slot.content)
     shown = order(study.seed, study.id, slot.task, person, len(content.responses))
     answer = study.kind.read(fields, study.rules, shown)
+    if "pictures" in answer:
+        bringing.check(desk.connection, person, answer, content)
     right = None if slot.known is None else study.kind.label(answer) == study.kind.label(slot.known)
     revision = slot.revision + 1
     filled = desk.connection.execute(

@@ -11,6 +11,7 @@ from fullbench.reports.cells import decimals, show
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rulings import is_panel, is_person
+from fullbench.web.results.showing import MANY, cut
 from fullbench.web.words import key
 
 UNIT_WON = key("share won")
@@ -57,6 +58,15 @@ class Matrix:
     rows: Sequence[tuple[str, Sequence[Placed | None]]]
     by_people: bool
     """Whether people's board orders the rows; else the mean of the judges' ranks does."""
+
+    @property
+    def parts(self) -> Sequence[Sequence[tuple[str, Sequence[Placed | None]]]]:
+        """The rows that are laid out at once, and those that are when somebody asks."""
+        return cut(self.rows)
+
+    @property
+    def rich(self) -> bool:
+        return len(self.rows) >= MANY
 
 
 def matrices(boards: Iterable[Board]) -> list[Matrix]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from fullbench.nouns.table import Cell, Column, EstimateLike, sort_value
+from fullbench.nouns.table import Cell, Column, EstimateLike, Table, sort_value
 from fullbench.reports import charts
 from fullbench.reports.cells import decimals, is_fault, numeric, show
 from fullbench.web.results.boards import Linked
@@ -16,11 +17,22 @@ from fullbench.web.words import Language, translate
 
 LONG = 24
 """A table with more rows than this is folded when a chart shows it."""
+MANY = 10
+"""A table with so many rows can be searched, cut and compared."""
+AT_ONCE = 40
+"""So many rows of a table are laid out at first: browsers take long over hundreds."""
+DRAWN = 30
+"""So many rows have a place in a chart with a line for each; more cannot be read."""
+SHADES = 4
+"""So many shades a heat map has to either side."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One cell: the figure, its interval and n, where it leads; `bar` are low, value and high in percent."""
+    """One cell: the figure, its interval and n, where it leads; `bar` are low, value and high in percent.
+
+    A cell of a heat map has a `shade` instead, and says its interval when somebody points at it.
+    """
 
     text: str
     classes: str
@@ -29,14 +41,17 @@ class Shown:
     interval: str = ""
     n: int | None = None
     bar: tuple[float, float, float] | None = None
+    shade: str = ""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart: its address, and in words what it shows."""
+    """A chart: its address, and in words what it shows; of how many rows it shows the first `rows` where not all."""
 
     src: str
     alt: str
+    rows: int = 0
+    of: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,8 +65,44 @@ class Sheet:
     charts: Sequence[Drawn]
 
     @property
+    def leading(self) -> bool:
+        """Whether it is a leaderboard, whose table comes before its chart."""
+        return self.linked.table.name.startswith("leaderboard")
+
+    @property
+    def heat(self) -> str:
+        """The kind of heat map that the table is: of contestants against each other, or of any figures."""
+        if not any(hint.get("kind") == "matrix" for hint in self.linked.charts):
+            return ""
+        return "square" if self.linked.table.name.startswith("wins") else "heat"
+
+    @property
     def folded(self) -> bool:
-        return bool(self.charts) and not self.linked.table.name.startswith("leaderboard") and len(self.rows) > LONG
+        return bool(self.charts) and not self.leading and not self.heat and len(self.rows) > LONG
+
+    @property
+    def rich(self) -> bool:
+        return len(self.rows) >= MANY and self.heat != "square"
+
+    @property
+    def counted(self) -> bool:
+        """Whether figures say how many rows of data are behind them."""
+        return any(cell.n is not None for row in self.rows[:1] for cell in row)
+
+    @property
+    def named_by(self) -> int:
+        """The column whose words say whose row it is."""
+        return 1 if self.leading else 0
+
+    @property
+    def parts(self) -> Sequence[Sequence[Sequence[Shown]]]:
+        """The rows that are laid out at once, and those that are when somebody asks."""
+        return [self.rows] if self.folded else cut(self.rows)
+
+
+def cut(rows: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    """Rows in two parts where they are many; a handful more than fit are shown at once."""
+    return [rows[:AT_ONCE], rows[AT_ONCE:]] if len(rows) > AT_ONCE * 5 // 4 else [rows]
 
 
 def sheets(
@@ -65,13 +116,25 @@ def sheets(
     shown_sheets = []
     for number, linked in enumerate(tables, start):
         shown = localised(linked, language)
-        drawn = [
-            Drawn(places.chart(*source, (number, place), language), translate(language, chart.alt))
-            for place, hint in enumerate(shown.charts)
-            if drawing and (chart := charts.chart(shown.table, hint)) is not None
-        ]
+        drawn = []
+        for place, hint in enumerate(shown.charts):
+            # A heat map is the table itself, in colours that follow light and dark.
+            if not drawing or hint.get("kind") == "matrix":
+                continue
+            table = drawable(shown.table, hint)
+            if (chart := charts.chart(table, hint)) is not None:
+                rows = len(table.rows) if table is not shown.table else 0
+                address = places.chart(*source, (number, place), language)
+                drawn.append(Drawn(address, translate(language, chart.alt), rows, len(shown.table.rows)))
         shown_sheets.append(sheet(linked, places, f"table-{number}", language, drawn))
     return shown_sheets
+
+
+def drawable(table: Table, hint: Mapping[str, Any]) -> Table:
+    """The table, or its first rows where a chart has a line for each and they are too many to be read."""
+    if hint.get("kind") not in {"intervals", "bars", "stacked"} or len(table.rows) <= DRAWN * 4 // 3:
+        return table
+    return replace(table, rows=table.rows[:DRAWN])
 
 
 def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: Sequence[Drawn] = ()) -> Sheet:
@@ -89,10 +152,43 @@ def _column(linked: Linked, place: int, places: Places) -> list[Shown]:
     known = [cell for cell in cells if isinstance(cell, EstimateLike)]
     least, most = min((cell.low for cell in known), default=0.0), max((cell.high for cell in known), default=0.0)
     kind = "number" if numeric(cells) else "words"
-    return [
+    shown = [
         _cell(cell, digits, (column, kind), (least, most), _href(linked.link(row, place), places))
         for row, cell in enumerate(cells)
     ]
+    hint = next((hint for hint in linked.charts if hint.get("kind") == "matrix"), None)
+    if hint is None or str(linked.table.columns[place]) not in map(str, hint["columns"]):
+        return shown
+    middle, reach = _scale(linked, hint)
+    return [
+        replace(one, bar=None, shade=_shade(cell.value, middle, reach)) if isinstance(cell, EstimateLike) else one
+        for one, cell in zip(shown, cells, strict=True)
+    ]
+
+
+def _scale(linked: Linked, hint: Mapping[str, Any]) -> tuple[float, float]:
+    """The middle of a heat map's figures and how far they reach from it: half the matches for shares of wins."""
+    if linked.table.name.startswith("wins"):
+        return 0.5, 0.5
+    heads = {str(name) for name in hint["columns"]}
+    values = [
+        cell.value
+        for row in linked.table.rows
+        for head, cell in zip(linked.table.columns, row, strict=True)
+        if str(head) in heads and isinstance(cell, EstimateLike)
+    ]
+    least, most = min(values, default=0.0), max(values, default=0.0)
+    return (least + most) / 2, (most - least) / 2
+
+
+def _shade(value: float, middle: float, reach: float) -> str:
+    """The class of a cell of a heat map.
+
+    >>> _shade(1.0, 0.5, 0.5), _shade(0.5, 0.5, 0.5), _shade(0.3, 0.5, 0.5)
+    ('more-4', '', 'less-2')
+    """
+    steps = round(SHADES * (value - middle) / reach) if reach > 0 else 0
+    return "" if steps == 0 else f"{'more' if steps > 0 else 'less'}-{abs(steps)}"
 
 
 def _href(link: Filter | None, places: Places) -> str | None:

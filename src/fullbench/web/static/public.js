@@ -3,62 +3,55 @@
 // a page with many must not stand still.
 const idle = (work) => (window.requestIdleCallback ? requestIdleCallback(work, { timeout: 1000 }) : setTimeout(work, 0));
 
-// Long tables can be searched, cut to rows with enough behind them, to chosen columns and to rows that are compared.
-const MANY = 10;
+// Long tables can be searched, cut to rows with enough behind them, to chosen columns and to rows that are compared. All
+// that is needed for it came with the page: nothing is laid out anew before somebody asks.
+const whole = (table) => {
+  const [first, ...more] = table.tBodies;
+  for (const part of more) { first.append(...part.rows); part.remove(); }
+  table.closest("section").querySelector(".more-rows")?.remove();
+};
 const enrich = (table) => {
-  const said = document.getElementById("table-words")?.content.firstElementChild.dataset;
-  const rows = [...table.tBodies[0].rows];
-  if (!said || rows.length < MANY) return;
-  const make = (tag, values) => Object.assign(document.createElement(tag), values);
-  const search = make("input", { type: "search", placeholder: said.search, ariaLabel: said.search });
-  const least = make("input", { type: "number", min: "0", ariaLabel: said.least, placeholder: said.least });
-  const compare = make("input", { type: "checkbox" });
-  const left = make("output", { className: "muted" });
-  const label = make("label", {});
-  label.append(compare, ` ${said.compare}`);
+  const section = table.closest("section");
+  if (!section) return;
+  section.querySelector("[data-more]")?.addEventListener("click", () => whole(table));
+  const wide = section.querySelector("[data-wide]");
+  wide?.addEventListener("click", () => wide.setAttribute("aria-pressed", String(table.classList.toggle("wide"))));
+  for (const button of table.tHead.querySelectorAll("button")) button.addEventListener("click", () => whole(table), true);
+  const bar = section.querySelector(".tools");
+  if (!bar) return;
+  const [search, least] = ["search", "number"].map((kind) => bar.querySelector(`input[type="${kind}"]`));
+  const compare = bar.querySelector("[data-compare]");
+  const left = bar.querySelector("output");
   const behind = (row) => Math.max(0, ...[...row.querySelectorAll(".n")].map((one) => Number(one.textContent.slice(2))),
     ...[...row.querySelectorAll("[data-tip]")].map((one) => Number(one.dataset.tip.split("n=")[1])));
-  const counted = rows.some((row) => behind(row) > 0);
+  const names = (row) => [...row.cells].slice(0, 3).map((cell) => cell.textContent).join(" ").toLowerCase();
   const apply = () => {
+    whole(table);
     const wanted = search.value.trim().toLowerCase();
-    const names = (row) => [...row.cells].slice(0, 3).map((cell) => cell.textContent).join(" ").toLowerCase();
+    const rows = [...table.tBodies[0].rows];
     let shown = 0;
     for (const row of rows) {
       const marked = row.querySelector(".pick input").checked;
       row.classList.toggle("pinned", marked && !compare.checked);
-      row.hidden = !(names(row).includes(wanted) && (!counted || behind(row) >= Number(least.value)) && (!compare.checked || marked));
+      row.hidden = !(names(row).includes(wanted) && (!least?.value || behind(row) >= Number(least.value)) && (!compare.checked || marked));
       shown += !row.hidden;
     }
-    left.textContent = shown < rows.length ? said.left.replace("{shown}", shown).replace("{all}", rows.length) : "";
+    left.textContent = shown < rows.length ? bar.dataset.left.replace("{shown}", shown).replace("{all}", rows.length) : "";
   };
-  const heads = [...table.tHead.rows[0].cells];
-  const chosen = make("details", { className: "columns" });
-  chosen.append(make("summary", { textContent: said.columns }), document.createElement("div"));
-  heads.forEach((head, place) => {
-    if (place < 2) return;
-    const one = make("input", { type: "checkbox", checked: true });
-    const words = make("label", {});
-    words.append(one, ` ${head.textContent.replace("↕", "").trim()}`);
-    chosen.lastElementChild.append(words);
-    one.addEventListener("change", () => { for (const row of [table.tHead.rows[0], ...rows]) row.cells[place + 1].hidden = !one.checked; });
-  });
-  table.tHead.rows[0].prepend(make("td", { className: "pick" }));
-  for (const row of rows) {
-    const name = row.querySelector("th")?.textContent.trim() || row.cells[0].textContent.trim();
-    const pick = make("input", { type: "checkbox", ariaLabel: said.mark.replace("{name}", name) });
-    pick.addEventListener("change", apply);
-    const cell = make("td", { className: "pick" });
-    cell.append(pick);
-    row.prepend(cell);
-  }
-  for (const one of [search, least, compare]) one.addEventListener("input", apply);
-  const bar = make("div", { className: "tools" });
-  bar.append(search, ...(counted ? [least] : []), label, ...(heads.length > 3 ? [chosen] : []), left);
-  const frame = table.closest(".scroll");
-  frame.classList.add("tall");
-  frame.before(bar);
+  for (const one of [search, least, compare]) one?.addEventListener("input", apply);
+  table.addEventListener("change", (event) => { if (event.target.closest(".pick")) apply(); });
+  const chosen = bar.querySelector(".columns");
+  chosen?.addEventListener("toggle", () => {
+    for (const head of [...table.tHead.rows[0].cells].filter((cell) => cell.tagName === "TH").slice(2)) {
+      const one = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
+      const label = document.createElement("label");
+      label.append(one, ` ${head.textContent.replace("↕", "").trim()}`);
+      chosen.lastElementChild.append(label);
+      one.addEventListener("change", () => { for (const row of table.rows) row.cells[head.cellIndex].hidden = !one.checked; });
+    }
+  }, { once: true });
 };
-document.querySelectorAll("table.figures").forEach((table) => idle(() => { sortable(table); idle(() => enrich(table)); }));
+document.querySelectorAll("table.figures").forEach((table) => idle(() => { sortable(table); enrich(table); }));
 
 // Pictures: a click opens all pictures of the case side by side, beginning with this one; + and - zoom, 0 fits.
 const zooms = [...document.querySelectorAll("a.zoom")];

@@ -1,6 +1,8 @@
 "use strict";
-// Light, dark or as the device is: kept in this browser, and set before anything is drawn.
+// Light, dark or as the device is: kept in this browser, and set before anything is drawn. That scripts run is set with
+// it: what needs them is there from the start, so that nothing is moved about later.
 (() => {
+  document.documentElement.classList.add("scripted");
   const place = "fullbench:scheme";
   const kept = () => { try { return localStorage.getItem(place) || ""; } catch { return ""; } };
   const apply = (scheme) => {

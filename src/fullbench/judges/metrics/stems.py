@@ -1,0 +1,130 @@
+"""Stems of English words, by the rules of Porter (1980, An algorithm for suffix stripping).
+
+A word is read as consonants and vowels; its measure is how often a run of vowels is followed by one of consonants. A
+suffix goes where what is left before it is long enough by that measure. Words of other scripts stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+_VOWELS = frozenset("aeiou")
+Rule = tuple[str, str]
+
+_STEP_2: Sequence[Rule] = (
+    ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("abli", "able"),
+    ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"),
+    ("ator", "ate"), ("alism", "al"), ("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous"), ("aliti", "al"),
+    ("iviti", "ive"), ("biliti", "ble"),
+)  # fmt: skip
+_STEP_3: Sequence[Rule] = (
+    ("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ful", ""), ("ness", ""),
+)  # fmt: skip
+_STEP_4: Sequence[str] = (
+    "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate", "iti",
+    "ous", "ive", "ize",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=65_536)
+def porter(word: str) -> str:
+    """The stem of a word in small letters.
+
+    >>> [porter(word) for word in ("caresses", "ponies", "hopping", "relational", "猫")]
+    ['caress', 'poni', 'hop', 'relat', '猫']
+    """
+    if len(word) <= 2 or not (word.isascii() and word.isalpha()):
+        return word
+    word = _plural(word)
+    word = _past(word)
+    if word.endswith("y") and _has_vowel(word[:-1]):
+        word = word[:-1] + "i"
+    word = _replaced(word, _STEP_2, least=1)
+    word = _replaced(word, _STEP_3, least=1)
+    word = _dropped(word)
+    return _tidied(word)
+
+
+def _consonants(word: str) -> list[bool]:
+    """Whether each letter is a consonant; a y is one at the beginning and behind a vowel."""
+    kinds: list[bool] = []
+    for letter in word:
+        kinds.append(not kinds or not kinds[-1] if letter == "y" else letter not in _VOWELS)
+    return kinds
+
+
+def _measure(stem: str) -> int:
+    kinds = _consonants(stem)
+    return sum(not before and after for before, after in pairwise(kinds))
+
+
+def _has_vowel(stem: str) -> bool:
+    return not all(_consonants(stem))
+
+
+def _is_doubled(word: str) -> bool:
+    return len(word) > 1 and word[-1] == word[-2] and _consonants(word)[-1]
+
+
+def _is_short(word: str) -> bool:
+    """Whether it ends in consonant, vowel, consonant, and the last is none of w, x, y."""
+    return len(word) > 2 and _consonants(word)[-3:] == [True, False, True] and word[-1] not in "wxy"
+
+
+def _plural(word: str) -> str:
+    for suffix, short in (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")):
+        if word.endswith(suffix):
+            return word.removesuffix(suffix) + short
+    return word
+
+
+def _past(word: str) -> str:
+    if word.endswith("eed"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    for suffix in ("ed", "ing"):
+        if word.endswith(suffix):
+            stem = word.removesuffix(suffix)
+            return _mended(stem) if _has_vowel(stem) else word
+    return word
+
+
+def _mended(stem: str) -> str:
+    """What is left of a past form or a participle, with its e again or one of its doubled letters gone."""
+    if stem.endswith(("at", "bl", "iz")):
+        return stem + "e"
+    if _is_doubled(stem) and stem[-1] not in "lsz":
+        return stem[:-1]
+    return stem + "e" if _measure(stem) == 1 and _is_short(stem) else stem
+
+
+def _replaced(word: str, rules: Sequence[Rule], *, least: int) -> str:
+    """The longest suffix that fits is the only one tried."""
+    fitting = [rule for rule in rules if word.endswith(rule[0])]
+    if not fitting:
+        return word
+    suffix, short = max(fitting, key=lambda rule: len(rule[0]))
+    stem = word.removesuffix(suffix)
+    return stem + short if _measure(stem) >= least else word
+
+
+def _dropped(word: str) -> str:
+    suffix = max((suffix for suffix in _STEP_4 if word.endswith(suffix)), key=len, default="")
+    stem = word.removesuffix(suffix)
+    if not suffix or _measure(stem) < 2 or (suffix == "ion" and not stem.endswith(("s", "t"))):
+        return word
+    return stem
+
+
+def _tidied(word: str) -> str:
+    """Without a last e or a doubled l, where the word is long enough."""
+    if word.endswith("e"):
+        stem = word[:-1]
+        if _measure(stem) > 1 or (_measure(stem) == 1 and not _is_short(stem)):
+            word = stem
+    return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
+
+
+STEMMERS: dict[str, Callable[[str], str]] = {"porter": porter}
+"""The stemmers that a metric can be asked to use, by name."""

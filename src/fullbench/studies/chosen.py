@@ -1,0 +1,43 @@
+"""A study of chosen cases: only the panels that a file lists are heard, in the orders that the study says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from fullbench.files.fields import Fields
+from fullbench.files.nouns import samples_of
+from fullbench.files.readers import read_rows
+from fullbench.files.writers import write_rows
+from fullbench.nouns.case import Case
+from fullbench.nouns.record import Record
+
+Panel = tuple[str, frozenset[tuple[str, int]]]
+"""An item, and which answers to it are judged together: contestants with the numbers of their samples."""
+
+
+def read_panels(path: Path) -> frozenset[Panel]:
+    """The panels of a file: rows with `item`, `contestants`, and `samples` where they are not all the first."""
+    panels = set()
+    for line, row in read_rows(path):
+        fields = Fields(path, line, row, {})
+        item, contestants, samples = fields.name("item"), fields.contestants(), samples_of(fields)
+        panels.add((item, frozenset(zip(contestants, samples or [0] * len(contestants), strict=True))))
+    return frozenset(panels)
+
+
+def write_panels(path: Path, record: Record) -> int:
+    """The panels that a record's verdicts are on, each once; how many there are."""
+    panels = {(verdict.item, frozenset(verdict.shown)) for verdict in record}
+    rows = (
+        {"item": item, "contestants": [name for name, _ in sorted(shown)], "samples": [at for _, at in sorted(shown)]}
+        for item, shown in sorted(panels, key=lambda panel: (panel[0], sorted(panel[1])))
+    )
+    return write_rows(path, rows, {"item": "text", "contestants": "json", "samples": "json"})
+
+
+def among(cases: Iterable[Case], panels: frozenset[Panel]) -> Iterator[Case]:
+    """The cases on these panels."""
+    for case in cases:
+        if (case.item.id, frozenset((answer.contestant, answer.sample) for answer in case.responses)) in panels:
+            yield case

@@ -1,0 +1,72 @@
+"""Tables as pages show them: many rows, heat maps, charts of the first rows alone."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings, named
+from fullbench.nouns.table import Table
+from fullbench.web.pages import environment
+from fullbench.web.results.boards import Linked
+from fullbench.web.results.places import Served
+from fullbench.web.results.showing import sheets
+from fullbench.web.words import translate
+
+
+def rendered(linked: Linked) -> str:
+    all_sheets = sheets([linked], ("board", "stamp"), Served(), "en")
+    return environment().get_template("public/sheets.html").render(all=all_sheets, t=partial(translate, "en"))
+
+
+def leaderboard(count: int) -> Linked:
+    hint = {"kind": "intervals", "label": "contestant", "value": "rating"}
+    rows = [[str(place), f"model-{place}", Estimate(2000.0 - place, 1900.0 - place, 2100.0 - place, 5)]
+            for place in range(1, count + 1)]  # fmt: skip
+    table = Table("leaderboard", "Leaderboard", headings("rank", "contestant", "rating"), rows, [], {}, hint)
+    return Linked(table, (), [hint])
+
+
+def test_a_long_table_lays_out_its_first_rows_and_keeps_the_others_ready():
+    page = rendered(leaderboard(500))
+    first, rest = re.findall(r"<tbody(.*?)</tbody>", page, re.DOTALL)
+    assert first.count("<tr>") == 40
+    assert rest.startswith(' class="rest" hidden>')
+    assert rest.count("<tr>") == 460
+    assert "Show all 500 rows" in page
+    assert "The chart shows the first 30 of 500 rows." in page
+    assert 'alt="Leaderboard. Dots with intervals: rating by contestant, 30 rows; from model-30' in page
+
+
+def test_a_table_that_fits_has_all_of_its_rows_and_its_whole_chart():
+    page = rendered(leaderboard(40))
+    assert page.count("<tbody") == 1
+    assert "Show all" not in page
+    assert "The chart shows" not in page
+    assert "40 rows; from model-40" in page
+
+
+def test_who_beats_whom_is_a_table_in_colours_and_no_picture():
+    shares = [[None, 1.0, 0.5], [0.0, None, 0.7], [0.5, 0.3, None]]
+    names = ["a", "b", "c"]
+    rows = [
+        [name, *(None if share is None else Estimate(share, share / 2, (1 + share) / 2, 8) for share in row)]
+        for name, row in zip(names, shares, strict=True)
+    ]
+    hint = {"kind": "matrix", "row": "contestant", "columns": names, "column": "against", "value": "won"}
+    table = Table("wins", "Who beats whom", headings("contestant", *map(named, names)), rows, ["Ties half."], {}, hint)
+    page = rendered(Linked(table, (), [hint]))
+    assert "<img" not in page
+    cells = re.findall(r'<td class="([^"]+)"(?: data-sort="[^"]+")?(?: data-tip="([^"]+)")?>([^<]*)</td>', page)
+    assert cells == [
+        ("number gap", "", "-"),
+        ("number more-4", "a, b: 1.00 [0.50, 1.00] · n=8", "1.00"),
+        ("number", "a, c: 0.50 [0.25, 0.75] · n=8", "0.50"),
+        ("number less-4", "b, a: 0.00 [0.00, 0.50] · n=8", "0.00"),
+        ("number gap", "", "-"),
+        ("number more-2", "b, c: 0.70 [0.35, 0.85] · n=8", "0.70"),
+        ("number", "c, a: 0.50 [0.25, 0.75] · n=8", "0.50"),
+        ("number less-2", "c, b: 0.30 [0.15, 0.65] · n=8", "0.30"),
+        ("number gap", "", "-"),
+    ]
