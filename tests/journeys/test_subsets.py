@@ -50,5 +50,10 @@ def test_a_subset_that_is_run_again_hears_its_own_pairs(tmp_path):
     assert set(heard) == wrong
     assert len(heard) == 2 * len(wrong), "each in both orders"
     assert json.loads(done.stdout), "its tables are there"
+    (tmp_path / "board.toml").write_text(
+        'name = "b"\nkind = "leaderboard"\nbenchmark = "visitbench"\njudges = ["length"]\ncases = "cases.jsonl"\n'
+        '[leaderboard]\nnewcomer = "x"\npredictions = "x.jsonl"\n'
+    )
+    assert "chooses its own cases" in cli("run", tmp_path / "board.toml", code=2).output
     write_rows(hard / "cases.jsonl", [{"item": "题0", "contestants": ["a", "nobody"]}])
     assert "there is no case to hear" in cli("run", hard / "study.toml", "--quiet", code=2).output

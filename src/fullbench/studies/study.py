@@ -159,6 +159,8 @@ class Study:
     def _check(self, wrong: Any) -> None:
         if self.kind != JUDGING:
             check(self, wrong)
+            if self.cases is not None and self.kind != "experiment":
+                raise wrong("cases", f"a study of kind {self.kind!r} chooses its own cases: leave out this key")
             return
         if (self.benchmark is None) == (self.items is None):
             raise InputError("a study names either a benchmark or a file of items", path=self.path)
