@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tests.journeys import visit_again
 from tests.journeys.commands import cells, cli, read_jsonl, write_rows
 from tests.making import png
 from tests.scripted_server import Asked, ScriptedServer
@@ -124,6 +125,7 @@ def visit_bench(folder, items, answers, judges) -> None:
     references = [{"item": item["id"], "contestant": "reference", "text": item["reference"]} for item in items]
     people += [row for row in labels(items, [*answers, *references]) if "reference" in row["contestants"]]
     write_rows(folder / "vb-labels.jsonl", people)
+    items = visit_again.with_requests(folder, items)
     tables_list = json.loads(
         cli("run", study(folder, "vb", "visitbench", [*judges, "length", "rouge"]), "--quiet", "--json").stdout
     )
@@ -163,6 +165,7 @@ def visit_bench(folder, items, answers, judges) -> None:
             ]  # fmt: skip
             assert against[who] == pytest.approx(np.mean(won))
     assert cells(tables["verified"], "share", "images", "people said")["overall", "correct"] == 1
+    visit_again.check(tables_list, items, people, verdicts)
 
 
 def test_the_paper_on_a_few_items(tmp_path):
