@@ -3,77 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
-import random
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
-from itertools import combinations
 
 import numpy as np
 import pytest
-from rapidfuzz.distance import Levenshtein
 from scipy import stats
 
-from fullbench import Ledger
 from tests.journeys.commands import cells, cli, read_jsonl, write_rows
-from tests.making import png
+from tests.journeys.studying import ITEMS, heard, lay_out, people, sighted, study, writer
 from tests.scripted_server import Asked, ScriptedServer
-from tests.waiting import LONG, until
-
-ITEMS = 6
-
-
-def letters(asked: Asked) -> int:
-    """How many answers are shown in a hearing."""
-    return len(set(re.findall(r"Answer ([A-D])\b", asked.words)))
-
-
-def judging(asked: Asked) -> str:
-    """Rules by length: a score from the words of the answer, the longest first."""
-    if "1 to 5" in asked.last or "[[1]]" in asked.last:
-        return f"[[{1 + len(asked.last) % 5}]]"
-    return "[[A]]" if "[[A]]" in asked.last and "order" not in asked.last.lower() else "[[A]], [[B]], [[C]]"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "p").mkdir()
-    rows, answers = [], []
-    for n in range(ITEMS):
-        (tmp_path / "p" / f"{n}.png").write_bytes(png((30 * n, 9, 9)))
-        task = ("score", "pair", "batch")[n % 3]
-        rows.append(
-            {"id": f"题{n}", "question": f"What of {n}?", "pictures": [f"p/{n}.png"], "reference": f"ref {n}",
-             "captions": [f"caption {n}"], "tags": {"task": task, "dataset": "own"}}
-        )  # fmt: skip
-        answers += [
-            {"item": f"题{n}", "contestant": name, "text": f"{name} says that {n} " + "word " * (n + at)}
-            for at, name in enumerate(("a", "b", "c"))
-        ]
-    write_rows(tmp_path / "items.jsonl", rows)
-    write_rows(tmp_path / "answers.jsonl", answers)
-    return tmp_path
+    return lay_out(tmp_path)
 
 
-def study(folder, name="s", **keys):
-    table = {"benchmark": "mllm-as-a-judge", "data": "items.jsonl", "responses": "answers.jsonl",
-             "ledger": f"{name}.ledger", **keys}  # fmt: skip
-    options = table.pop("options", None)
-    text = f'name = "{name}"\n' + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
-    if options is not None:
-        text += f"[{table['kind']}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in options.items())
-    path = folder / f"{name}.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def heard(ledger):
-    with Ledger(ledger, read_only=True) as book:
-        return list(book.verdicts())
+def stepping(asked: Asked) -> str:
+    """Says something in every step, and rules in the last one: c is best, then b, then a."""
+    if sum(role == "assistant" for role, _ in asked.turns) < 2:
+        return "我会这样回答 [[1]] [[A]]"
+    names = list(dict.fromkeys(re.findall(r"\b([abc]) says that \d", asked.words)))
+    if len(names) == 1:
+        return f"[[{1 + 'abc'.index(names[0])}]]"
+    best = sorted(range(len(names)), key=lambda place: names[place], reverse=True)
+    return ", ".join(f"[[{'ABC'[place]}]]" for place in best[: 1 if len(names) == 2 else 3])
 
 
 def test_orders_and_criteria_of_a_benchmark_study_are_honoured(folder):
@@ -106,11 +61,11 @@ def test_examples_steps_and_forms_reach_the_judge_in_the_right_form(folder):
         {"text": "The second answer sees more.", "marks": [0, 1], "ballot": "choice+tie"},
         {"text": "Three answers, the last one best.", "marks": [2, 1, 3], "ballot": "ranking"},
     ])  # fmt: skip
-    with ScriptedServer({"j": judging}) as server:
+    with ScriptedServer({"j": stepping}) as server:
         spec = f"vllm:j@{server.url}?mode=steps&steps=answer,picture&examples={folder / 'shots.jsonl'}"
         cli("run", study(folder, "steps", judges=[spec], orders="sorted"), "--quiet", "--json")
         finals = [asked for asked in server.asked if sum(role == "assistant" for role, _ in asked.turns) == 2]
-        assert len(finals) >= 14
+        assert len({asked.words for asked in finals}) == 14
         firsts = [asked for asked in server.asked if len(asked.turns) == 2]
         assert all("answer the question yourself" in asked.last for asked in firsts)
         shown = Counter()
@@ -122,14 +77,59 @@ def test_examples_steps_and_forms_reach_the_judge_in_the_right_form(folder):
             ] += 1
         # One example each, and always that of the form which is asked for.
         assert set(shown) == {(True, False, False), (False, True, False), (False, False, True)}
-        for form, mode in (("json", {"type": "json_object"}), ("json-prompt", None)):
+    verdicts = heard(folder / "steps.ledger")
+    assert len(verdicts) == 14
+    for verdict in verdicts:
+        worth = [1.0 + "abc".index(name) for name in verdict.contestants]
+        if len(worth) == 2:
+            worth = [float(worth[0] > worth[1]), float(worth[1] > worth[0])]
+        assert verdict.marks == tuple(worth), "what the last turn ruled, and nothing of the steps"
+
+
+def in_its_form(asked: Asked) -> str:
+    """The same ruling in brackets or, where JSON is asked for, as an object whose reasons quote brackets."""
+    reply = sighted(asked)
+    if "JSON" not in asked.words:
+        return reply
+    ruling = re.findall(r"\[\[(\w)\]\]", reply)
+    return json.dumps({"analysis": "看过了 [[B]] [[1]]", "judgement": ruling if len(ruling) > 1 else ruling[0]})
+
+
+def test_a_ruling_in_json_is_the_ruling_in_brackets_with_json_mode_and_without(folder):
+    marks = {}
+    modes = {"marker": None, "json": {"type": "json_object"}, "json-prompt": None}
+    with ScriptedServer({"j": in_its_form}) as server:
+        for form, mode in modes.items():
             before = len(server.asked)
-            replied = f"vllm:j@{server.url}?form={form}"
-            cli("run", study(folder, form, judges=[replied], orders="sorted"), "--quiet", "--json")
-            bodies = [asked.body.get("response_format") for asked in server.asked[before:]]
-            assert bodies
-            assert all(body == mode for body in bodies), form
-            assert all("JSON" in asked.words for asked in server.asked[before:])
+            spec = f"vllm:j@{server.url}?form={form}"
+            cli("run", study(folder, form, judges=[spec], orders="sorted"), "--quiet", "--json")
+            arrived = server.asked[before:]
+            assert len({asked.words for asked in arrived}) == 14
+            assert all(asked.body.get("response_format") == mode for asked in arrived), form
+            assert all(("JSON" in asked.words) == (form != "marker") for asked in arrived)
+            verdicts = heard(folder / f"{form}.ledger")
+            marks[form] = {(verdict.item, verdict.contestants): verdict.marks for verdict in verdicts}
+    assert len(marks["marker"]) == 14
+    assert None not in marks["marker"].values()
+    assert marks["json"] == marks["json-prompt"] == marks["marker"]
+
+
+def test_items_whose_pictures_are_away_are_judged_without_only_on_demand_and_counted_in_every_table(folder):
+    people(folder)
+    (folder / "p" / "0.png").unlink()
+    with ScriptedServer({"j": sighted}) as server:
+        path = study(folder, "away", judges=[f"vllm:j@{server.url}"], orders="sorted", labels="labels.jsonl")
+        assert "p/0.png" in cli("run", path, "--quiet", code=2).output
+        assert server.asked == []
+        tables = cli("run", path, "--without-pictures", "--quiet", "--json").tables
+        assert Counter(len(asked.pictures) for asked in server.asked) == {0: 3, 1: 11}, (
+            "three answers were scored blind"
+        )
+    told = "1 of 6 items were judged without the pictures that they name"
+    report = ("report", "--ledger", folder / "away.ledger", "--benchmark", "mllm-as-a-judge", "--json")
+    for shown in (tables, cli(*report).tables):
+        assert {"scores by dataset", "biases", "score density"} <= set(shown)
+        assert all(any(told in note for note in table["notes"]) for table in shown.values())
 
 
 def test_contestants_are_asked_in_given_words_and_refusals_are_left_out_and_counted(folder):
@@ -202,15 +202,6 @@ def test_visit_bench_is_judged_by_pictures_or_as_in_the_paper_as_its_spec_says(f
         assert not server.of("j")
 
 
-def writer(asked: Asked) -> str:
-    if "Rewrite it" in asked.words:
-        text = asked.last.split("rewritten answer only.]")[1].strip()
-        return f"{text} {text} and so it goes on and on"
-    if "Describe this picture" in asked.words:
-        return f"It is {asked.pictures[0][:6]}."
-    return "right reference" if "conditioned" in asked.words else "wrong reference"
-
-
 def test_lengthening_is_a_study_that_is_planned_run_resumed_and_replayed(folder):
     """The planted judge gives one mark more for every doubling; the gain equals a t-interval over items."""
 
@@ -249,137 +240,6 @@ def test_lengthening_is_a_study_that_is_planned_run_resumed_and_replayed(folder)
     low, high = stats.t.interval(0.95, ITEMS - 1, np.mean(means), stats.sem(means))
     assert (gain["low"], gain["high"]) == (pytest.approx(low, rel=0.02), pytest.approx(high, rel=0.02))
     assert row[table["columns"].index("p")] < 0.05
-
-
-def sighted(asked: Asked) -> str:
-    """A judge that is near people with the picture in view, less so with its description, and guesses with neither."""
-    names = re.findall(r"\b([abc]) says that (\d+)", asked.last)
-    noise = 0.2 if asked.pictures else 0.8 if "It is " in asked.words else 4.0
-    worth = [
-        "abc".index(name) + random.Random(f"{asked.model}{name}{n}{noise}").uniform(-noise, noise) for name, n in names
-    ]
-    if len(worth) == 1:
-        return f"[[{min(5, max(1, round(worth[0] + 2)))}]]"
-    best = sorted(range(len(worth)), key=lambda place: -worth[place])
-    if len(worth) == 2:
-        return "[[C]]" if abs(worth[0] - worth[1]) < 0.5 else f"[[{'AB'[best[0]]}]]"
-    return ", ".join(f"[[{'ABC'[place]}]]" for place in best)
-
-
-def people(folder) -> dict[tuple[str, ...], list[float]]:
-    """A vote on every set of responses, written as labels; by item and contestants."""
-    votes = {}
-    for row in read_jsonl(folder / "items.jsonl"):
-        lot, name = random.Random(row["id"]), row["id"]
-        worth = {one: place + lot.uniform(-1, 1) for place, one in enumerate("abc")}
-        for one in "abc" if row["tags"]["task"] == "score" else ():
-            votes[name, one] = [float(min(5, max(1, round(worth[one] + 2))))]
-        for one, two in combinations("abc", 2) if row["tags"]["task"] == "pair" else ():
-            gap = worth[one] - worth[two]
-            votes[name, one, two] = [0.5, 0.5] if abs(gap) < 0.3 else [float(gap > 0), float(gap < 0)]
-        if row["tags"]["task"] == "batch":
-            votes[name, "a", "b", "c"] = [float(sorted(worth.values()).index(worth[one]) + 1) for one in "abc"]
-    ballots = {1: "score:1-5", 2: "choice+tie", 3: "ranking"}
-    rows = [{"item": item, "contestants": who, "marks": marks, "ballot": ballots[len(marks)], "judge": "human"}
-            for (item, *who), marks in votes.items()]  # fmt: skip
-    write_rows(folder / "labels.jsonl", rows)
-    return votes
-
-
-def expert(folder, name, server, **keys):
-    return study(
-        folder, name, kind="experiment", orders="sorted", tables=f"{name}.json",
-        judges=[f"vllm:j@{server.url}", f"vllm:k@{server.url}?mode=direct"],
-        options={"what": "vision-expert", "model": f"vllm:w@{server.url}", "out": f"{name}-described.jsonl"}, **keys,
-    )  # fmt: skip
-
-
-def test_the_vision_expert_is_heard_beside_seeing_and_unseeing(folder):
-    """Table 6: each judge with the pictures, with another's descriptions and with neither, beside people."""
-    votes = people(folder)
-    with ScriptedServer({"w": writer, "j": sighted, "k": sighted}) as server:
-        path = expert(folder, "expert", server, labels="labels.jsonl")
-        told = cli("run", path, "--quiet", "--json")
-        assert "were not written" not in told.output
-        assert len(server.of("w")) == ITEMS
-        seen = Counter((len(asked.pictures), "It is " in asked.words) for asked in server.of("j"))
-        assert set(seen) == {(1, False), (0, True), (0, False)}
-        assert len(set(seen.values())) == 1
-        before = len(server.asked)
-        assert "Asked 0" in cli("run", path, "--quiet", "--json").output
-        assert len(server.asked) == before
-        assert "byte for byte" in cli("replay", path, "--check").output
-        alone = cli("run", expert(folder, "alone", server), "--quiet", "--json").tables["vision expert"]
-    assert [row[1] for row in alone["rows"]] == ["described", "none"] * 2, "beside the judge that sees"
-    described = read_jsonl(folder / "expert-described.jsonl")
-    assert all(row["captions"][0].startswith("It is ") for row in described)
-    table = told.tables["vision expert"]
-    verdicts = [verdict for verdict in heard(folder / "expert.ledger") if verdict.judge != "human"]
-    by_judge = {name: [v for v in verdicts if v.judge == name] for name in {v.judge for v in verdicts}}
-    assert len(by_judge) == len(table["rows"]) == 6
-    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-    assert [row["sight"] for row in rows] == ["image", "described", "none"] * 2
-    found = [[round(row[name]["value"], 9) for name in PRINTED] for row in rows]
-    assert sorted(found) == sorted(agreed(each, votes) for each in by_judge.values())
-    assert [found[0], found[3]] == [agreed(by_judge[rows[place]["judge"]], votes) for place in (0, 3)], "who sees"
-    assert {row["verdicts"] for row in rows} == {14}
-
-
-PRINTED = ("Pearson", "accuracy, ties a class", "accuracy, ties left out", "edit distance")
-
-
-def agreed(verdicts, votes) -> list[float]:
-    """Pearson, accuracy with and without ties, and the normalised edit distance of orders, by other libraries."""
-    pairs = [(v.marks, votes[(v.item, *v.contestants)]) for v in verdicts]
-    scores = [(ours[0], theirs[0]) for ours, theirs in pairs if len(ours) == 1]
-    signs = [(np.sign(ours[0] - ours[1]), np.sign(theirs[0] - theirs[1])) for ours, theirs in pairs if len(ours) == 2]
-    orders = [["".join("ABC"[p] for p in np.argsort(-np.array(marks))) for marks in pair]
-              for pair in pairs if len(pair[0]) == 3]  # fmt: skip
-    decided = [one == two for one, two in signs if one and two]
-    figures = [
-        stats.pearsonr(*zip(*scores, strict=True)).statistic, np.mean([one == two for one, two in signs]),
-        np.mean(decided), np.mean([Levenshtein.distance(one, two) / 3 for one, two in orders]),
-    ]  # fmt: skip
-    return [round(float(figure), 9) for figure in figures]
-
-
-def ruled(ledger) -> set[tuple[str, str]]:
-    """What judges have ruled on so far, each once."""
-    verdicts = [(verdict.judge, verdict.case) for verdict in heard(ledger) if verdict.judge != "human"]
-    assert len(set(verdicts)) == len(verdicts)
-    return set(verdicts)
-
-
-@pytest.mark.slow
-def test_a_vision_expert_study_that_is_killed_while_writing_and_while_judging_goes_on(folder):
-    """kill -9 twice: nothing that was paid for is asked again, and the tables are those of a run that nobody killed."""
-    people(folder)
-    slow = {name: (lambda asked, rule=rule: (time.sleep(0.05), rule(asked))[1])
-            for name, rule in {"w": writer, "j": sighted, "k": sighted}.items()}  # fmt: skip
-    with ScriptedServer(slow) as server:
-        path = expert(folder, "killed", server, labels="labels.jsonl")
-        # One picture at a time is described, so that the first kill comes between two of them.
-        path.write_text(
-            path.read_text(encoding="utf-8").replace(f"vllm:w@{server.url}", f"vllm:w@{server.url}?concurrency=1")
-        )
-        for enough in (lambda: len(server.of("w")) >= 3, lambda: len(ruled(folder / "killed.ledger")) >= 9):
-            command = [sys.executable, "-c", "from fullbench.cli import main; main()", "run", str(path), "--quiet"]
-            running = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            until(enough)
-            assert running.poll() is None, "it was at work"
-            os.kill(running.pid, signal.SIGKILL)
-            running.wait(LONG)
-        paid, before = ruled(folder / "killed.ledger"), len(server.asked)
-        assert 9 <= len(paid) < 14 * 6
-        # Of the describing, the one that was under way when it was killed is asked again.
-        assert ITEMS <= len(server.of("w")) <= ITEMS + 1
-        killed = cli("run", path, "--quiet", "--json")
-        assert len(ruled(folder / "killed.ledger")) == 14 * 6
-        assert len(server.asked) - before == 14 * 6 - len(paid), "only what was missing"
-        whole = cli("run", expert(folder, "whole", server, labels="labels.jsonl"), "--quiet", "--json")
-        assert "byte for byte" in cli("replay", path, "--check").output
-    for name in ("vision expert", "scores by dataset", "pairs by dataset", "rankings by dataset"):
-        assert killed.tables[name]["rows"] == whole.tables[name]["rows"]
 
 
 def test_references_are_written_from_captions_and_captions_are_compared(folder):

@@ -6,12 +6,13 @@ import gc
 import json
 import time
 from collections import Counter
+from itertools import permutations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.nouns.ballot import LETTERS, Likert, Ruling, ballot
+from fullbench.nouns.ballot import LETTERS, Likert, Ranking, Ruling, ballot
 from fullbench.reading import read
 from fullbench.reading.loose_json import objects
 from tests.reading.findings import FOUND, Found
@@ -153,3 +154,13 @@ def test_no_candidate_silences_a_judge(words: str, ruled: str) -> None:
     kind = ballot("choice+tie")
     assert read(kind, ruled, 2, (ruled, ruled * 3)) == (1.0, 0.0)
     assert read(kind, f"Both saw the dog.\n{ruled}", 2, (words, ruled)) == (1.0, 0.0)
+
+
+def test_a_ranking_is_read_beside_a_worked_example_of_another_and_of_the_same():
+    """A row of markers was taken for "C says: [[B]]" where an example of a ranking had been shown."""
+    example = "Three answers, the last one best.\n[[C]], [[A]], [[B]]"
+    for order in permutations("ABC"):
+        row = ", ".join(f"[[{letter}]]" for letter in order)
+        marks = tuple(3.0 - order.index(letter) for letter in "ABC")
+        for reply in (row, f"Answer {order[0]} is right, the others miss the point.\n{row}", f"理由如下。\n{row}"):
+            assert read(Ranking(), reply, 3, [example], asked="marker") == marks, reply

@@ -153,7 +153,10 @@ class Quotes:
 
     def attributed(self, text: str, run: Run) -> bool:
         """Whether the words before or behind say that these are somebody's."""
-        left = _OPENING_SIGNS.sub("", text[max(0, run.start - REACH) : run.start])
+        # In a row of markers the one before is no name of who says the next: the row begins where its first one opens.
+        opened = text.rfind("[[", 0, run.start + 1)
+        start = opened if opened != -1 and "]]" not in text[opened : run.start] else run.start
+        left = _OPENING_SIGNS.sub("", text[max(0, start - REACH) : start])
         line = left.rpartition("\n")[2]
         if _SAYS.search(left) or _IS_THEIRS.match(text, run.end) or _TURNS_TO.search(line):
             return True
