@@ -14,9 +14,7 @@ from scipy import stats
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verdict
 from fullbench.court.sample import sample
-from fullbench.figures.peers import biases
 from fullbench.judges.peer_review.wording import shipped
-from fullbench.nouns.record import Record
 from tests.journeys.voting import Site, asked, column, shown, tables
 from tests.making import png
 
@@ -211,33 +209,6 @@ def test_a_peer_review_takes_peoples_votes_for_the_truth(site, tmp_path):
                 )
     right = column(after["accuracy"], "correctness right", "reviewer")
     assert {name: right[name] for name in hits} == pytest.approx({name: fmean(hit) for name, hit in hits.items()})
-
-
-def test_upme_biases_keep_criteria_apart():
-    """Three people find every ruling on correctness right and every visual one wrong."""
-    verdicts = []
-    items = {}
-    for number in range(10):
-        item = Item.ask(f"b{number}", "?", tags={"reviewer": "r"})
-        items[item.id] = item
-        pair = (Response.say(item.id, "long", "many many words"), Response.say(item.id, "short", "few"))
-        for criterion in ("correctness", "visual"):
-            case = Case(item, pair, Choice(), criterion)
-            first = number % 3 == 0
-            ruling = (1.0, 0.0) if first else (0.0, 1.0)
-            verdicts.append(Verdict.of(case, "r", ruling))
-            right = ruling if criterion == "correctness" else ruling[::-1]
-            verdicts += [Verdict.of(case, "human", right, rater=rater) for rater in ("a", "b")]
-            verdicts.append(Verdict.of(case, "human", right[::-1], rater="c"))
-    every = {
-        (name, one): Response.say(name, one, text)
-        for name in items
-        for one, text in (("long", "a b c"), ("short", "a"))
-    }
-    record = Record(tuple(verdicts), items, every)
-    for criterion, wrong in (("correctness", 0), ("visual", 10)):
-        counts = biases.counted(record, criterion, biases.longer(record))
-        assert (sum(counts.wrong), sum(counts.right)) == (wrong, 10 - wrong)
 
 
 def test_mj_bench_ranks_generators_with_ties(site, tmp_path):

@@ -19,13 +19,19 @@ from fullbench.court.contestants import contestants
 from fullbench.court.sample import sample
 from fullbench.court.truth import PictureTruth
 from fullbench.errors import InputError
+from fullbench.judges.peer_review.asking import BALLOT, CRITERIA
+from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.models.offline import OfflineModel
+from fullbench.nouns.case import Case
 from fullbench.nouns.criteria import CORRECTNESS, VISUAL
+from fullbench.nouns.item import INSTRUCTED, Item, Turn
 from fullbench.nouns.model import Reply
+from fullbench.nouns.response import Response
 from fullbench.studies.correlations import correlation
 from fullbench.studies.peer_review import PeerReview
 from fullbench.studies.picture_folders import Pictures
+from fullbench.studies.rendering import sent
 
 KNOWN = sample(7, 6)
 IMAGES = {one.item.id: one.item.pictures[0] for one in KNOWN}
@@ -212,6 +218,20 @@ def test_killed_half_way_the_same_command_goes_on(tmp_path: Path):
     whole = subprocess.run([*command(tmp_path / "b")], capture_output=True, text=True)
     strip = lambda text: text.split("What a picture costs")[0]  # noqa: E731
     assert strip(after.stdout) == strip(whole.stdout)
+
+
+@pytest.mark.parametrize("instructed", [False, True])
+def test_what_a_reviewer_was_sent_is_shown_again_whichever_release_asked(instructed):
+    """Earlier releases showed reviewers the instruction to contestants; the ledger has the question's later tags."""
+    picture = KNOWN[0].item.pictures[0]
+    turns = (Turn("system", ("Answer step by step.",)), Turn("user", (picture, "What is it?")))
+    now = Item("q", turns, tags={INSTRUCTED: "yes"})
+    answers = tuple(Response.say("q", name, f"{name} says so") for name in ("a", "b"))
+    judge = PromptedJudge(OfflineModel("judge", lambda _: "[[A]]"), criteria=CRITERIA, ends=False)
+    (verdict,) = judge.hear([Case(now if instructed else replace(now, tags={}), answers, BALLOT, CORRECTNESS)])
+    (turns_sent,) = sent(judge.settings, Case(now, answers, BALLOT, CORRECTNESS), verdict).values()
+    words = "\n".join(turn.text for turn in turns_sent)
+    assert ("Answer step by step." in words) == (not instructed)
 
 
 class Held:

@@ -125,7 +125,13 @@ def mutual(votes: Votes, contestants: int, *, alpha: float) -> list[Mutual]:
     _check(votes)
     sure: list[Mutual] = []
     while True:
-        favouring = _favouring(votes, contestants)
+        try:
+            favouring = _favouring(votes, contestants)
+        except Undefined:
+            # Without what the sure ones say of each other too few votes may be left: these are sure all the same.
+            if not sure:
+                raise
+            favouring = []
         pair = max((pair for pair in favouring if pair.p < alpha), key=lambda pair: pair.excess, default=None)
         if pair is None:
             return [*sorted(sure, key=lambda pair: pair.p), *favouring]

@@ -228,3 +228,30 @@ def test_the_counts_of_one_criterion_are_a_heat_map():
     assert "Bars: pearson by parts" in chart(made["ablation"]).alt
     assert "Curves: value over round" in chart(made["nearing"]).alt
     assert "Dots with intervals: value by reviewer, 5 rows" in chart(made["accuracy"]).alt
+
+
+def test_biases_keep_criteria_apart():
+    """Three people find every ruling on correctness right and every visual one wrong."""
+    verdicts = []
+    items = {}
+    for number in range(10):
+        item = Item.ask(f"b{number}", "?", tags={"reviewer": "r"})
+        items[item.id] = item
+        pair = (Response.say(item.id, "long", "many many words"), Response.say(item.id, "short", "few"))
+        for criterion in ("correctness", "visual"):
+            case = Case(item, pair, BALLOT, criterion)
+            first = number % 3 == 0
+            ruling = (1.0, 0.0) if first else (0.0, 1.0)
+            verdicts.append(Verdict.of(case, "r", ruling))
+            right = ruling if criterion == "correctness" else ruling[::-1]
+            verdicts += [Verdict.of(case, "human", right, rater=rater) for rater in ("a", "b")]
+            verdicts.append(Verdict.of(case, "human", right[::-1], rater="c"))
+    every = {
+        (name, one): Response.say(name, one, text)
+        for name in items
+        for one, text in (("long", "a b c"), ("short", "a"))
+    }
+    heard = Record(tuple(verdicts), items, every)
+    for criterion, wrong in (("correctness", 0), ("visual", 10)):
+        counts = counted(heard, criterion, longer(heard))
+        assert (sum(counts.wrong), sum(counts.right)) == (wrong, 10 - wrong)
