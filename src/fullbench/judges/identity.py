@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from fullbench.judges.templates import Template
 from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import former_names_of
-
-if TYPE_CHECKING:
-    from fullbench.judges.prompted import PromptedJudge
+from fullbench.nouns.model import Model
 
 Identity = tuple[str, Mapping[str, Any]]
 _LATER = frozenset({"rules_tag", "ends"})
 """Settings that the first release did not have."""
 
 
-def named(judge: PromptedJudge, model: str, settings: Mapping[str, Any]) -> str:
+class Named(Protocol):
+    """What of a prompted judge its names are made from."""
+
+    @property
+    def model(self) -> Model: ...
+    @property
+    def label(self) -> str | None: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def sight(self) -> str: ...
+    @property
+    def reference(self) -> bool: ...
+    @property
+    def language(self) -> str: ...
+    @property
+    def constrained(self) -> bool: ...
+    @property
+    def rules_tag(self) -> str: ...
+    @property
+    def former_template(self) -> Template | None: ...
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    def wording_digest(self, template: Template) -> str: ...
+
+
+def named(judge: Named, model: str, settings: Mapping[str, Any]) -> str:
     """Model and manner in words, and a digest of all that can change a ruling."""
     manner: list[str] = [judge.mode]
     manner += [] if judge.sight == "image" else [{"none": "unseeing", "described": "described"}[judge.sight]]
@@ -26,7 +52,7 @@ def named(judge: PromptedJudge, model: str, settings: Mapping[str, Any]) -> str:
     return f"{judge.label or model}+{'+'.join(manner)}#{digest(settings)[:8]}"
 
 
-def former_identities(judge: PromptedJudge) -> Iterator[Identity]:
+def former_identities(judge: Named) -> Iterator[Identity]:
     """Names of earlier releases, where model, wording or rules went by another name, with the settings behind each."""
     now = judge.model.name
     settings = dict(judge.settings)

@@ -248,10 +248,12 @@ def _densities(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 
 def _curves(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     rows = _points(table, hint)
+    scale = {"zero": False, "nice": True, **({"reverse": True} if hint.get("first_on_top") else {})}
+    whole = {"tickMinStep": 1, "format": "d"} if hint.get("first_on_top") else {}
     counted = {"tickMinStep": 1, "format": "d"} if all(row["x"].is_integer() for row in rows) else {}
     encoding = {
         "x": _named("x", _label(table, hint["x"]), axis={"grid": False, **counted}),
-        "y": _named("value", _label(table, hint["value"]), axis={"grid": True}, scale={"zero": False, "nice": True}),
+        "y": _named("value", _label(table, hint["value"]), axis={"grid": True, **whole}, scale=scale),
         "color": _named("label", None, type="nominal"),
     }
     mark = {"type": "line", "point": True, "strokeWidth": 2}

@@ -16,6 +16,7 @@ from fastapi import HTTPException, Request
 from sqlalchemy import Connection, Select, func, or_, select
 
 from fullbench.nouns import item
+from fullbench.nouns.digests import digest
 from fullbench.web.accounts.users import User
 from fullbench.web.guard import Database, Reader
 from fullbench.web.people import visibility
@@ -60,6 +61,17 @@ def stamp(connection: Connection) -> list[str]:
         .order_by(studies.c.id)
     )
     return [f"{study} {n}" for study, n in connection.execute(items)]
+
+
+def sealed(stamp_of: str, judged: list[str]) -> str:
+    """The stamp of what was computed while people judged this (`stamp`)."""
+    return f"{stamp_of}-{digest(judged)[:8]}" if judged else stamp_of
+
+
+def outdated(stamp_of: str, judged: list[str]) -> bool:
+    """Whether something was computed before people began to judge what they judge now: its figures by tag may tell
+    rulings that are withheld."""
+    return bool(judged) and not stamp_of.endswith(sealed("", judged))
 
 
 def hidden(connection: Connection, user: User | None, case_keys: Sequence[str]) -> set[str]:
