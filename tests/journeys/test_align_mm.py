@@ -119,7 +119,9 @@ def test_table_3_with_sizes_ranks_and_a_contestant_that_never_wavers(tmp_path):
     known = {"rock": ("72B", 4), "good": (None, 1), "wild": ("8B", 2), "meek": ("19B", 3)}
     for table in (board, named["tasks"]):
         assert cells(table, "size", "contestant") == {name: known.get(name, (None, None))[0] for name in MARKS}
-        assert cells(table, "rank", "contestant") == {name: known.get(name, (None, None))[1] for name in MARKS}
+        assert cells(table, "rank elsewhere", "contestant") == {
+            name: known.get(name, (None, None))[1] for name in MARKS
+        }
     places = cells(board, "place on the board", "contestant")
     ranked = sorted(known, key=lambda name: -average[name])
     assert places == {name: ranked.index(name) + 1 if name in known else None for name in MARKS}
@@ -150,3 +152,27 @@ def test_table_3_with_sizes_ranks_and_a_contestant_that_never_wavers(tmp_path):
     (tmp_path / "about.csv").write_text("contestant,rank\nrock,first\n", encoding="utf-8")
     said = cli("run", tmp_path / "s.toml", "--quiet", code=2).output
     assert "a rank is a whole number, 1 for the best; found 'first'" in said
+
+
+def test_what_is_known_of_contestants_never_hides_a_boards_own_column(tmp_path):
+    """A plain leaderboard has a rank and a rating already: those that are given stand beside them under other names."""
+    write_rows(tmp_path / "items.jsonl", [{"id": f"i{n}", "question": f"Q{n}?"} for n in range(4)])
+    answers = [
+        {"item": f"i{n}", "contestant": who, "text": "word " * (4 * len(who) + n)}
+        for n in range(4)
+        for who in ("a", "bb", "ccc")
+    ]
+    write_rows(tmp_path / "answers.jsonl", answers)
+    (tmp_path / "about.csv").write_text("contestant,rating,rank\na,AA,1\nbb,B,2\nccc,C,3\n", encoding="utf-8")
+    (tmp_path / "s.toml").write_text(
+        'name = "s"\nitems = "items.jsonl"\nresponses = "answers.jsonl"\njudges = ["length"]\nballots = ["choice"]\n'
+        'about = "about.csv"\nledger = "s.ledger"\n',
+        encoding="utf-8",
+    )
+    found = cli("run", tmp_path / "s.toml", "--quiet", "--json").tables
+    board = next(table for name, table in found.items() if name.startswith("leaderboard"))
+    assert len(set(board["columns"])) == len(board["columns"])
+    assert cells(board, "rating (given)", "contestant") == {"a": "AA", "bb": "B", "ccc": "C"}
+    assert cells(board, "rank elsewhere", "contestant") == {"a": 1, "bb": 2, "ccc": 3}
+    assert cells(board, "place on the board", "contestant") == {"a": 3, "bb": 2, "ccc": 1}
+    assert any("a Spearman correlation of -1.000 (3 contestants)" in note for note in board["notes"])

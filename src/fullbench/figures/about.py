@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fullbench.nouns.headings import headings, named
+from fullbench.nouns.headings import HEADINGS, headings, named
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Column, Kind, Table, sort_value
 from fullbench.stats import weighted
@@ -67,7 +67,7 @@ def _joined(table: Table, about: About, names: Iterable[str], noted: Sequence[No
         matching = _matches(key, names)
         known |= {matching[0]: facts} if len(matching) == 1 else {}
     fields = list(dict.fromkeys(field for facts in about.values() for field in facts))
-    columns: list[Column] = [named(field, _kind(field, about)) for field in fields]
+    columns = [_heading(table, field, about) for field in fields]
     cells = [[known.get(str(name), {}).get(field) for field in fields] for name in _names(table)]
     notes = list(noted)
     places = _places(table, known) if RANK in fields else None
@@ -82,6 +82,13 @@ def _joined(table: Table, about: About, names: Iterable[str], noted: Sequence[No
     return replace(
         table, columns=(*table.columns[:at], *columns, *table.columns[at:]), rows=rows, notes=(*table.notes, *notes)
     )
+
+
+def _heading(table: Table, field: str, about: About) -> Column:
+    """The column of one thing that is known; where the board has one of that name, it says that it was given."""
+    if field == RANK:
+        return HEADINGS["rank elsewhere"]
+    return named(field if table.place(field) is None else f"{field} (given)", _kind(field, about))
 
 
 def _kind(field: str, about: About) -> Kind:
@@ -105,9 +112,10 @@ def _places(table: Table, known: Mapping[str, Mapping[str, Cell]]) -> dict[str, 
 
 
 def _agreement(places: Mapping[str, int], known: Mapping[str, Mapping[str, Cell]]) -> list[Note]:
-    if len(places) < _FEWEST:
-        return []
     ranks = np.array([sort_value(known[name][RANK]) for name in places], dtype=float)
+    # Contestants that all share one place, here or elsewhere, have no order to compare.
+    if len(places) < _FEWEST or len(set(places.values())) == 1 or len(set(ranks)) == 1:
+        return []
     rho = float(weighted.spearman(np.ones((1, len(places))), np.array([*places.values()], dtype=float), ranks)[0])
     return [
         Note(

@@ -43,6 +43,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "flagged", "sample", "marks given", "tokens estimated",
         "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
         "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
+        "rank elsewhere",
         "attacks", "moved away", "sways found", "canaries", "matches by the old judge", "matches by the new judge",
         "refusals", "short answers", "by the small judge", "by the large judge", "by people", "pending",
         "requests with the verb", "times found",
