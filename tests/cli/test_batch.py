@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -10,11 +11,13 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from fullbench import Ledger
 from tests.batch_server import AnthropicService, BatchService, GeminiService
+from tests.journeys.commands import call
 
 SERVICES = {"openai": BatchService, "anthropic": AnthropicService, "gemini": GeminiService}
 ITEMS = 8
@@ -47,16 +50,21 @@ def study(folder: Path, url: str, provider: str = "openai", **options: object) -
     (folder / "study.toml").write_text(text, encoding="utf-8")
 
 
+KEYS = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "sk-not-a-key")
+
+
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """The command in a process of its own, to be killed."""
     command = [sys.executable, "-c", "from fullbench.cli import main; main()", "batch", *words]
-    env = {**os.environ, **dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "sk-not-a-key")}
+    env = {**os.environ, **KEYS}
     return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def fullbench(folder: Path, *words: str) -> tuple[int, str, str]:
-    process = start(folder, *words)
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
+    """The command in this process."""
+    with contextlib.chdir(folder), mock.patch.dict(os.environ, KEYS):
+        ended, printed = call("batch", *words)
+    return ended, printed.stdout, printed.stderr
 
 
 def kept(folder: Path) -> list[str]:

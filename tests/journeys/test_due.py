@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-import subprocess
 from pathlib import Path
 
 from fullbench import Ledger
-from tests.cli.test_calls import CONTEXT, MAIN, ended, spec, start, write
+from tests.cli.test_calls import CONTEXT, ended, spec, start, write
 from tests.fake_server import FakeServer
+from tests.journeys.commands import cli
 
 
 def said(folder: Path, *words: str) -> str:
-    done = subprocess.run([*MAIN, *words], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    with contextlib.chdir(folder):
+        return cli(*words).stdout
 
 
 def test_cases_that_are_due_stand_in_every_table_page_and_card(tmp_path):

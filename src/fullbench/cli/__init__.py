@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -18,6 +19,9 @@ def main() -> None:
             "fullbench: it was made for Linux and macOS and never tried on Windows itself; run it in WSL there\n"
         )
         sys.exit(2)
+    # A command ends soon: with the usual 700 the collector would look through what is imported a hundred times.
+    threshold = gc.get_threshold()
+    gc.set_threshold(20_000)
     # Our matrices are small: on a busy machine threads that wait for each other took fifty times as long as one.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fullbench.cli.starting import application_for
@@ -42,6 +46,7 @@ def main() -> None:
         sys.stderr.write(neutral(f"fullbench: {_unforeseen(error)}") + "\n")
         sys.exit(70)
     finally:
+        gc.set_threshold(*threshold)
         sys.stdout, sys.stderr = before
         logging.getLogger().removeHandler(handler)
 

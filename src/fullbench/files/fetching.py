@@ -20,7 +20,6 @@ from urllib.parse import unquote, urlsplit
 
 from fullbench.errors import InputError
 from fullbench.files.readers import pyarrow_for
-from fullbench.files.web import Unfetched, fetched
 from fullbench.files.writers import replacing
 from fullbench.nouns.picture import media_type
 
@@ -94,6 +93,8 @@ class Fetcher:
 
     def bring(self, names: Iterable[str], *, web: bool, step: Step | None = None) -> Fetched:
         """Bring in what is not there yet; what fails is told, and is due again at the next call."""
+        from fullbench.files.web import Unfetched  # late: few runs need what speaks to the web
+
         done = Fetched()
         wanted = list(dict.fromkeys(names))
         missing = [name for name in wanted if not self._has(name)]
@@ -133,6 +134,8 @@ class Fetcher:
         return {row["file"]: row["digest"] for row in rows}
 
     def _find(self, name: str, packed: dict[str, _Zipped], *, web: bool) -> tuple[str, bytes]:
+        from fullbench.files.web import Unfetched, fetched
+
         if (unpack := packed.get(base_name(name))) is not None:
             return unpack()
         if "://" not in name:

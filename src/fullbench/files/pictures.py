@@ -19,7 +19,6 @@ from pathlib import Path
 from fullbench.cache import cache_folder
 from fullbench.errors import InputError
 from fullbench.files.fetching import copy_of
-from fullbench.files.web import Unfetched, fetched
 from fullbench.nouns.picture import Picture, media_type
 
 _named: ContextVar[tuple[Path, ...]] = ContextVar("folders of pictures that the user named", default=())
@@ -91,6 +90,8 @@ def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
             path=path,
             line=line,
         )
+    from fullbench.files.web import Unfetched, fetched  # late: few runs need what speaks to the web
+
     try:
         return fetched(address, cache_folder() / "web")
     except Unfetched as error:

@@ -21,6 +21,22 @@ def is_url(place: str | Path) -> bool:
     return isinstance(place, str) and place.startswith(SCHEMES)
 
 
+def is_parquet(place: str) -> bool:
+    """Whether a place names a lake or files of Parquet, not a ledger's file: a folder, a bucket, `*.parquet`.
+
+    >>> is_parquet("verdicts.parquet"), is_parquet("parts-*.parquet"), is_parquet("study.ledger")
+    (True, True, False)
+    """
+    if place.startswith("s3://") or place.endswith(".parquet"):
+        return True
+    folder = Path(place)
+    if not folder.is_dir():
+        return False
+    from fullbench.ledger.lake.exports import SUFFIX, is_lake
+
+    return is_lake(place) or any(folder.glob(f"*{SUFFIX}"))
+
+
 def durability_of(wanted: str | None = None) -> Durability:
     """What acknowledged rows survive: as wanted, as the environment says, or a loss of power.
 
@@ -41,8 +57,6 @@ def database(place: str | Path, durability: Durability = "power") -> Database:
         from fullbench.ledger.postgres import Postgres
 
         return Postgres(str(place))
-    from fullbench.ledger.lake.exports import is_parquet
-
     if is_parquet(str(place)):
         from fullbench.ledger.lake.database import Parquet
 

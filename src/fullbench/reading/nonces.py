@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import re
 
 from fullbench.nouns.ballot import Language, Style
@@ -10,24 +9,7 @@ from fullbench.reading.markers import Markers
 from fullbench.reading.marks import ECHO, Form, Marks
 from fullbench.reading.objects import Objects
 
-SIGNS = "bcdfghjkmnpqrstvwxz"
-"""Consonants alone: no word, number or letter of a response is ever made of eight of them."""
-LENGTH = 8
 KEY = "code"
-
-
-def nonce_of(salt: bytes, case: str, trial: int) -> str:
-    """The nonce of one hearing. Nobody can know it who does not know the ledger's salt.
-
-    >>> nonce_of(b"salt", "0123", 0)
-    'bbbjrpbc'
-    """
-    number = int.from_bytes(hmac.digest(salt, f"{case} {trial}".encode(), "sha256"))
-    signs = []
-    for _ in range(LENGTH):
-        number, place = divmod(number, len(SIGNS))
-        signs.append(SIGNS[place])
-    return "".join(signs)
 
 
 def asking(nonce: str, language: Language, form: Style) -> str:

@@ -37,15 +37,17 @@ class Submitted:
 
 
 def submit(
-    ledger: Ledger, name: str, predictions: Path, *, benchmark: str, data: Path | None, partial: bool = False
-) -> Submitted:
+    ledger: Ledger, name: str, predictions: Path, *, benchmark: str, data: Path | None, partial: bool = False,
+    withheld: bool = False,
+) -> Submitted:  # fmt: skip
     """Enter all answers of a submission. One that leaves items unanswered is refused, unless it may be `partial`."""
     # Not with the module: a leaderboard that is shown asks nobody, and these take a fifth of its time to import.
     from fullbench.studies import boards, specs
+    from fullbench.studies.withheld import marked
 
     bench = specs.benchmark(benchmark)
     # Nobody is asked here: answers are taken in whether or not the pictures are at hand.
-    items: Sequence[Item] = list(bench.items(data))
+    items: Sequence[Item] = marked(ledger, bench.items(data), withheld=withheld)
     responses: Sequence[Response] = boards.read_answers(bench, predictions, items, data, name)
     strangers = sorted({response.contestant for response in responses} - {name})
     if strangers:

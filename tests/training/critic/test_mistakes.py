@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.journeys.commands import call
 from tests.training.critic.making import files, options, write
 
 PLAIN = ["--manner", "plain", "--language", "en", "--ballot", "score:1-5"]
@@ -17,14 +18,17 @@ WITHOUT = "import sys; sys.modules['torch'] = None; from fullbench.cli import ma
 
 def told(folder: Path, *words: object, without: bool = False) -> str:
     """What the command says when it refuses."""
-    start = [sys.executable, "-c", WITHOUT] if without else [sys.executable, "-m", "fullbench"]
-    command = [*start, "critic", "train", *map(str, words), "--out", str(folder / "out")]
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder)
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    lines = done.stderr.strip().splitlines()
-    assert len(lines) == 1, done.stderr
+    command = ["critic", "train", *map(str, words), "--out", str(folder / "out")]
+    if without:
+        run = subprocess.run([sys.executable, "-c", WITHOUT, *command], capture_output=True, text=True, cwd=folder)
+        code, out, err = run.returncode, run.stdout, run.stderr
+    else:
+        with contextlib.chdir(folder):
+            code, done = call(*command)
+        out, err = done.stdout, done.stderr
+    assert (code, out) == (2, ""), err
+    lines = err.strip().splitlines()
+    assert len(lines) == 1, err
     assert not (folder / "out").exists()
     return lines[0]
 

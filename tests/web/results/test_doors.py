@@ -20,6 +20,7 @@ from fullbench.nouns.verdict import Verdict
 from fullbench.web.app import create_app
 from fullbench.web.results import updater
 from fullbench.web.settings import Settings
+from tests.journeys.commands import cli
 from tests.web.api.test_api import Script
 from tests.web.conftest import signed_in, start_live
 
@@ -42,6 +43,10 @@ def ledger_of(path, *, judge="steady", names=("alpha", "beta"), study=None, coun
 
 
 def command(*words: str) -> str:
+    return cli(*words).stdout
+
+
+def by_another_process(*words: str) -> str:
     done = run([sys.executable, "-m", "fullbench", *words], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -170,9 +175,7 @@ def test_two_studies_with_the_same_ids_stay_apart(database, tmp_path):
         assert ledger.studies() == ["geo", "math"]
         assert [len(list(ledger.verdicts("human", study=study))) for study in ("geo", "math")] == [0, 1]
     words = ["export", "site", "--ledger", str(path), "--out", str(tmp_path / "s"), "--no-charts"]
-    done = run([sys.executable, "-m", "fullbench", *words], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 2
-    assert "'geo', 'math'" in done.stderr
+    assert "'geo', 'math'" in cli(*words, code=2).stderr
     command(*words, "--study", "math")
     texts = "".join(
         one.read_text(encoding="utf-8") for one in (tmp_path / "s").rglob("*.*s") if one.parent.name == "data"
@@ -222,8 +225,8 @@ def test_votes_stay_when_another_process_looks_at_the_ledger(tmp_path):
 
         for case in cases:
             vote(case)
-            command("ledger", "show", str(path))
-        assert len(re.findall("human", command("ledger", "show", str(path)))) >= 1
+            by_another_process("ledger", "show", str(path))
+        assert len(re.findall("human", by_another_process("ledger", "show", str(path)))) >= 1
     finally:
         live.process.terminate()
         live.process.wait(timeout=120)

@@ -23,18 +23,6 @@ _DEFAULTS = {
 """What a row has where the export has no such column, or nothing in it; texts are empty, and the rest is unknown."""
 
 
-def is_parquet(place: str) -> bool:
-    """Whether a place names a lake or files of Parquet, not a ledger's file: a folder, a bucket, `*.parquet`.
-
-    >>> is_parquet("verdicts.parquet"), is_parquet("parts-*.parquet"), is_parquet("study.ledger")
-    (True, True, False)
-    """
-    if place.startswith("s3://") or place.endswith(SUFFIX):
-        return True
-    folder = Path(place)
-    return folder.is_dir() and ((folder / manifest.FOLDER).is_dir() or any(folder.glob(f"*{SUFFIX}")))
-
-
 def is_lake(place: str) -> bool:
     """Whether there is a manifest."""
     if place.startswith("s3://"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import platform
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -38,12 +38,12 @@ def remade(name: str, make: Callable[[str], _Made], recipe: str | _Made) -> _Mad
     except FullbenchError as error:
         # A spec that the run itself could make, or it would not have come so far: something is not on this machine.
         raise EngineError(
-            f"the worker on {socket.gethostname()} cannot make {recipe!r}: {error}; install there what brings it, a "
+            f"the worker on {platform.node()} cannot make {recipe!r}: {error}; install there what brings it, a "
             "plugin or an extra, as where the run was started"
         ) from error
     if judge_or_model.name != name:
         raise EngineError(
-            f"the spec {recipe!r} means {judge_or_model.name!r} on the worker {socket.gethostname()} and {name!r} "
+            f"the spec {recipe!r} means {judge_or_model.name!r} on the worker {platform.node()} and {name!r} "
             "where the run was started; use the same version of fullbench and the same files on all machines, and name "
             "precision and device in the spec"
         )
