@@ -22,7 +22,7 @@ def main() -> None:
     # A command ends soon: with the usual 700 the collector would look through what is imported a hundred times.
     threshold = gc.get_threshold()
     gc.set_threshold(20_000)
-    # Our matrices are small: on a busy machine threads that wait for each other took fifty times as long as one.
+    # Our matrices are small: on a busy machine threads that wait for each other took longer than one (2.0 s, not 0.7).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fullbench.cli.starting import application_for
     from fullbench.errors import FullbenchError
