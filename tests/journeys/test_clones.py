@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import shutil
 import zipfile
 from collections import Counter
 
@@ -268,6 +270,26 @@ def test_what_is_printed_of_all_instances_stands_not_beside_those_of_one_reposit
     ]
     assert [cell.paper for cell in of_all] == [None] * len(of_all)
     assert made["table2/single/human_ratings_gpt4_correct"].paper == 91.5
+
+    # Printed tables beside them, with a share that no number of matches gives: restated, and agreeing with nothing.
+    again = tmp_path / "with tables"
+    shutil.copytree(root, again)
+    rows = [("human_single", "a", 1010, 100, 55.55, 100), ("human_single", "reference", 990, 100, "", 0),
+            ("gpt4_single", "a", 1020, 80, 40.0, 50), ("gpt4_single", "reference", 980, 80, "", 0)]  # fmt: skip
+    head = "table,model,elo,matches,win_vs_reference_pct,win_n\n"
+    text = head + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    (again / "published_elo.csv").write_text(text, encoding="utf-8")
+    told = cli("reproduce", "visitbench", "--data", again, "--out", tmp_path / "more.json").output
+    cells_of = visit_bench.reproduce(again).cells
+    restated = [cell for cell in cells_of if cell.basis == "printed"]
+    assert {"elo/human_single/sum", "elo/human_single/a/win_pct", "elo/gpt4_single/battles"} <= {
+        cell.id for cell in restated
+    }
+    written = json.loads((tmp_path / "more.json").read_text(encoding="utf-8"))["cells"]
+    assert {cell["id"] for cell in written if cell.get("from") == "printed"} == {cell.id for cell in restated}
+    assert f"{len(restated)} figures are computed from other printed figures, not from data" in told
+    compared = sum(int(of) for _, of in re.findall(r"(\d+) of (\d+) printed figures agree", told))
+    assert compared == sum(cell.paper is not None for cell in cells_of if cell.basis != "printed")
 
 
 def test_votes_alone_are_read_without_the_instances(sandbox, tmp_path):

@@ -10,13 +10,15 @@ from itertools import combinations, permutations
 from statistics import fmean
 
 import pytest
+from scipy import stats
 
-from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
+from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verdict
 from fullbench.court.sample import sample
 from fullbench.figures.peers import biases
 from fullbench.judges.peer_review.wording import shipped
 from fullbench.nouns.record import Record
 from tests.journeys.voting import Site, asked, column, shown, tables
+from tests.making import png
 
 PEOPLE = ["ann", "bob", "cid", "dee", "eve"]
 
@@ -105,11 +107,15 @@ def test_mllm_as_a_judge_table_3(site, tmp_path):
             assert marked[criterion]["share of yes"]["value"] == pytest.approx(fmean(vote[place] for vote in votes))
             assert marked[criterion]["mean mark"] is None, "codes have no mean"
         assert marked["reasons"]["mean mark"]["value"] == pytest.approx(fmean(vote[1] for vote in votes))
+    desk = tables(site.people("show", "mllm", "--json"))["agreement"]
     for criterion, place, ballot in (("agrees", 0, "likert:no|yes"), ("reasons", 1, "score:1-5"),
                                      ("hallucinates", 2, "likert:no|yes")):  # fmt: skip
         units = [[float(said(person, text)[place]) for person in PEOPLE[:3]] for text in rulings]
         expected = alpha(units, ordinal=criterion == "reasons")
         assert among[criterion, ballot]["alpha"]["value"] == pytest.approx(expected, abs=1e-9), criterion
+        shown_as = {"agrees": "Krippendorff's alpha (nominal)", "reasons": "Krippendorff's alpha (ordinal), grade",
+                    "hallucinates": "Krippendorff's alpha (nominal), hallucination"}  # fmt: skip
+        assert column(desk, "value", "figure")[shown_as[criterion]] == pytest.approx(expected, abs=1e-9)
     table_7(found, rulings, {text: [said(person, text)[2] for person in PEOPLE[:3]] for text in rulings})
     ranks = column(
         tables(site.cli("report", "--ledger", ledger, "--json"))["leaderboard human on hallucinates"], "rank"
@@ -218,7 +224,8 @@ def test_upme_table_3(site, tmp_path):
     ledger, rulings = tmp_path / "u.ledger", {}
     with Ledger(ledger) as book:
         for number in range(8):
-            item = Item.ask(f"u{number}", f"Question {number}?", tags={"reviewer": "r", "image": f"p{number}"})
+            tags = {"reviewer": "r", "image": f"p{number}"}
+            item = Item.ask(f"u{number}", f"Question {number}?", Picture.of(png((30 * number, 9, 9))), tags=tags)
             pair = tuple(Response.say(item.id, name, f"[{name}] of {item.id}") for name in ("m-one", "m-two"))
             for criterion in ("correctness", "visual"):
                 case = Case(item, pair, Choice(), criterion)
@@ -226,9 +233,10 @@ def test_upme_table_3(site, tmp_path):
                 text = f"<{criterion} {number}>"
                 book.add(case, Verdict.of(case, "r", (1.0, 0.0) if first else (0.0, 1.0), text=text))
                 rulings[criterion, item.id] = (text, "m-one" if first else "m-two")
+    site.client("boss", "organiser")
+    paper = ("--paper", "upme", "--ledger", ledger, "--votes", 2, "--most", 5)
     for criterion in ("correctness", "visual"):
-        made = ("--kind", "pair", "--ledger", ledger, "--criterion", criterion, "--votes", 2, "--reason")
-        site.people("add", f"choose {criterion}", *made)
+        site.people("add", f"choose {criterion}", "--kind", "pair", "--criterion", criterion, "--reason", *paper)
         path = f"/api/v1/studies/{site.study(f'choose {criterion}')}"
         lease = site.client("ann").post(f"{path}/next", json={}).json()["task"]["lease"]
         bare = {"lease": lease, "key": lease, "fields": {"best": "0"}, "seconds": 3}
@@ -249,7 +257,13 @@ def test_upme_table_3(site, tmp_path):
     one = site.said("add", "told visual", "--kind", "agree", "--ledger", ledger, "--criterion", "visual")
     assert "8 tasks" in one
     assert "16 votes of people with a reason were left out" in " ".join(one.split())
-    assert "16 tasks" in site.said("add", "told", "--kind", "agree", "--ledger", ledger, "--votes", 2)
+    assert "8 verdicts on other criteria were left out." in " ".join(one.split())
+    none = ("--kind", "agree", "--ledger", ledger, "--criterion", "taste")
+    assert "there are: correctness, visual" in site.people("add", "none", *none, code=2)
+    apart = ("--apart-from", "choose correctness", "--apart-from", "choose visual")
+    assert "16 tasks" in site.said("add", "told", "--kind", "agree", *paper, *apart)
+    offered = site.client("ann").post(f"/api/v1/studies/{site.study('told')}/next", json={}).json()
+    assert offered["task"] is None, "who chose on a picture is not told of a ruling on it"
     likes = {"correctness": 0.4, "visual": 0.9}
 
     def agree(_person, task):
@@ -417,14 +431,21 @@ def test_align_mm_bench_critic_beside_people(site, tmp_path):
                 case = Case(item, (response,), Score(1, 10))
                 book.add(case, Verdict.of(case, "critic", (drawn("critic", number, name).randint(1, 10),)))
                 answers[item.id, name] = drawn("critic", number, name).randint(1, 10)
-    site.people("add", "align", "--kind", "score", "--ballot", "score:1-10", "--ledger", ledger, "--votes", 3)
+    made = ("--ballot", "score:1-10", "--ledger", ledger, "--votes", 3, "--paper", "alignmmbench", "--reason")
+    site.people("add", "align", "--kind", "score", *made)
+    path = f"/api/v1/studies/{site.study('align')}"
+    task = site.client(PEOPLE[0]).post(f"{path}/next", json={}).json()["task"]
+    assert (task["reference"], task["anchors"]["9"]) == ("参考答案", "as good as the reference")
+    bare = {"lease": task["lease"], "key": task["lease"], "fields": {"mark": "9"}, "seconds": 3}
+    refused = site.client(PEOPLE[0]).post(f"{path}/votes", json=bare)
+    assert (refused.status_code, "reason" in refused.text) == (400, True), refused.text
 
     def score(person: str, item: str, name: str) -> int:
         return min(10, max(1, answers[item, name] + drawn(person, item, name).randint(-2, 2)))
 
     def choose(person, task):
         name, item = re.search(r"\[(\w+)\] of (\w+)", shown(task)[0]).groups()
-        return {"mark": str(score(person, item, name))}
+        return {"mark": str(score(person, item, name)), "reason": f"{person} 说 {item}"}
 
     assert site.vote("align", PEOPLE[:3], choose) == 72
     site.people("keep", "align", "--ledger", ledger)
@@ -432,3 +453,9 @@ def test_align_mm_bench_critic_beside_people(site, tmp_path):
     truth = {place: fmean(score(person, *place) for person in PEOPLE[:3]) for place in answers}
     assert row["n"] == 24
     assert row["e"]["value"] == pytest.approx(fmean(abs(answers[p] - truth[p]) for p in answers), abs=1e-12)
+    both = [answers[p] for p in answers], [truth[p] for p in answers]
+    for figure, by_scipy in (("r", stats.pearsonr), ("ρ", stats.spearmanr), ("τ", stats.kendalltau)):
+        assert row[figure]["value"] == pytest.approx(by_scipy(*both).statistic, abs=1e-9), figure
+    with Ledger(ledger, read_only=True) as book:
+        reasons = {verdict.text for verdict in book.verdicts("human")}
+    assert reasons == {f"{person} 说 a{n}" for person in PEOPLE[:3] for n in range(12)}, "what a critic learns to write"

@@ -151,6 +151,10 @@ def by_name(table: dict, label: str, figure: str) -> dict[str, float]:
     return {short(name): value(cell) for name, cell in cells}
 
 
+def pearson(scores: dict[str, float]) -> float:
+    return float(stats.pearsonr([scores[name] for name in SKILL], [TRUE[name] for name in SKILL]).statistic)
+
+
 @pytest.fixture(scope="module")
 def reviewed(server, data):
     url, prompts = server
@@ -360,3 +364,7 @@ def test_a_study_file_runs_and_replays_the_same(server, data, monkeypatch, tmp_p
     tables = {table["name"]: table for table in json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))}
     assert "not known" not in str(tables["warnings"]["rows"][1]), "sharp and dull are of one family by the study's word"
     assert len(tables["runs"]["rows"]) == 7 + len(SKILL)
+    assert by_name(tables["ranking"], "contestant", "truth") == {name: TRUE[name] for name in SKILL}, "the list G"
+    uniform = by_name(tables["ranking"], "contestant", "uniform")
+    near = by_name(tables["nearness"], "method", "pearson")
+    assert near["uniform"] == pytest.approx(pearson(uniform))

@@ -15,6 +15,7 @@ from fullbench.studies.rewording import REASONS
 from tests.journeys.commands import cells as cells_of
 from tests.journeys.voting import Site, asked, shown, tables
 from tests.making import png
+from tests.scripted_server import ScriptedServer
 
 PEOPLE = ["ann", "bob", "cid", "dee"]
 FAULTS = ("the instruction", "the caption", "the reference", "the picture", "more than one")
@@ -191,6 +192,73 @@ def test_align_mm_bench_reviews_its_references(site, tmp_path):
     site.people("keep", "审核", "--ledger", ledger)
     report = tables(site.cli("report", "--ledger", ledger, "--benchmark", "alignmmbench", "--json"))
     assert not [name for name in report if name.startswith("averages")], "a reviewed reference is no contestant"
+
+
+def test_people_write_references_others_accept_them_and_the_critic_rates_by_them(site, tmp_path):
+    """Section 3: two people write answers, others review them, two are written again, and what holds is rated by."""
+    items = [Item.ask(f"w{n}", f"问题 w{n}？", tags={"task": "Counting" if n % 2 else "OCR"}) for n in range(6)]
+    write_items(tmp_path / "bare.jsonl", items)
+    wrong = {"w1", "w4"}
+
+    def rounds(name: str, source, text: str) -> tuple[list[Item], list[Item]]:
+        """A round of writing and reviewing: what was accepted, and what has to be written again."""
+        site.people("add", name, "--kind", "write", "--asks", "reference", "--items", source, "--paper", "alignmmbench")
+
+        def write(person, task):
+            assert task["asks"] == ["reference"]
+            item = re.search(r"问题 (w\d+)", asked(task))[1]
+            return {"reference": f"{text} {item} by {person}"}
+
+        assert site.vote(name, PEOPLE[:2], write) == len(list(read_items(source)))
+        written = tmp_path / f"{name}.jsonl"
+        site.people("export", name, "--what", "items", "--to", written)
+        assert all(item.tags["verified"] == "no" and item.tags["author"] for item in read_items(written))
+        reviews = f"{name} reviewed"
+        site.people("add", reviews, "--kind", "verify", "--items", written, "--votes", 2)
+
+        def review(person, task):
+            (words,) = shown(task)
+            assert person not in words, "nobody reviews what they wrote"
+            bad = words.startswith("草稿") and any(item in words for item in wrong)
+            fault = {"follows": "no", "fault": "the reference", "complaint": "factual error"}
+            return fault if bad else {"follows": "yes"}
+
+        site.vote(reviews, PEOPLE, review)
+        queue, out = tmp_path / f"{name}-queue.jsonl", tmp_path / f"{name}-accepted.jsonl"
+        site.people("export", reviews, "--what", "queue", "--to", queue)
+        site.cli("compose", "accept", "--items", written, "--references", queue, "--out", out, "--json")
+        accepted = list(read_items(out))
+        names = {item.id for item in accepted}
+        return accepted, [item for item in read_items(written) if item.id not in names]
+
+    good, again = rounds("初稿", tmp_path / "bare.jsonl", "草稿")
+    assert {item.id.partition("-")[0] for item in again} == wrong
+    write_items(tmp_path / "again.jsonl", again)
+    mended, left = rounds("重写", tmp_path / "again.jsonl", "定稿")
+    assert (len(mended), left) == (2, [])
+    final = [*good, *mended]
+    write_items(tmp_path / "final.jsonl", final)
+    (tmp_path / "answers.jsonl").write_text("".join(
+        json.dumps({"item": item.id, "contestant": who, "text": f"[{who}] {item.id}"}) + "\n"
+        for item in final for who in ("x", "y")
+    ))  # fmt: skip
+
+    def rate(asked_for) -> str:
+        """Nine where the reference that is in sight was written last and accepted."""
+        who = re.search(r"\[([xy])\] (w\d)", asked_for.words)
+        text = "定稿" if who[2] in wrong else "草稿"
+        return json.dumps({"Rating": 9 if f"{text} {who[2]} by" in asked_for.words else 1, "Reason": "对照参考答案。"})
+
+    with ScriptedServer({"critic": rate}) as server:
+        (tmp_path / "s.toml").write_text(
+            'name = "s"\nbenchmark = "alignmmbench"\ndata = "final.jsonl"\nresponses = "answers.jsonl"\n'
+            f'ledger = "s.ledger"\njudges = ["critic:vllm:critic@{server.url}"]\n',
+            encoding="utf-8",
+        )
+        found = tables(site.cli("run", tmp_path / "s.toml", "--quiet", "--json"))
+    (board,) = [table for name, table in found.items() if name.startswith("averages")]
+    assert cells_of(board, "mean over questions", "contestant") == {"x": 9.0, "y": 9.0}
+    assert cells_of(board, "questions", "contestant") == {"x": 6, "y": 6}
 
 
 def test_a_leads_ruling_decides_a_reference(site, tmp_path):

@@ -10,9 +10,14 @@ from collections import Counter
 import pytest
 from scipy.optimize import minimize
 
-from fullbench import Ledger
-from tests.journeys.commands import cells, cli, write_rows
+from fullbench import Case, Item, Ledger, Response, Score, Verdict
+from fullbench.studies.withheld import marked, published
+from fullbench.web.app import create_app
+from fullbench.web.results.updater import update
+from fullbench.web.settings import Settings
+from tests.journeys.commands import cells, cli, read_jsonl, write_rows
 from tests.scripted_server import ScriptedServer
+from tests.web.conftest import signed_in
 
 
 def lay_out(folder, items, names):
@@ -161,6 +166,84 @@ def test_the_history_of_ranks_and_wins_against_the_reference_by_family(tmp_path)
     text = page.read_text(encoding="utf-8")
     assert "How the ranks went" in text
     assert "Submissions in the ledger" in text
+
+
+def test_a_mark_withholds_a_case_and_the_ledger_remembers_it(tmp_path):
+    ledger, items = (
+        tmp_path / "w.ledger",
+        [Item.ask(f"w{n}", f"What of {n}?", reference=f"secret {n}") for n in range(3)],
+    )
+    with Ledger(ledger) as book:
+        for item in marked(book, items, withheld=True):
+            case = Case(item, (Response.say(item.id, "a", f"one on {item.id}"),), Score(1, 5))
+            book.add(case, Verdict.of(case, "j", (3.0,), text="the reference answer"))
+    with Ledger(ledger) as book:
+        assert all(item.is_withheld for item in marked(book, items, withheld=False))
+        record, left_out = published(book.record())
+    assert (len(record), dict(record.items), dict(record.responses), left_out) == (0, {}, {}, 3)
+    served(ledger, tmp_path, ("secret", "What of", "one on", "the reference answer"))
+
+
+@pytest.mark.slow
+def test_a_withheld_test_set_is_judged_and_never_shown(tmp_path):
+    """Ratings are those of an open board; references, questions and answers are in nothing that goes to others."""
+    lay_out(tmp_path / "d", 12, ("one", "two", "three"))
+    items, questions = tmp_path / "d" / "items.jsonl", tmp_path / "questions.jsonl"
+    told = cli("leaderboard", "questions", "--data", items, "--out", questions)
+    assert "12 questions, without references, captions and labels" in told.output
+    assert [set(row) - {"tags"} for row in read_jsonl(questions)] == [{"id", "question"}] * 12
+    boards = {}
+    for kind, mark in (("open", ()), ("secret", ("--withheld",))):
+        ledger = tmp_path / f"{kind}.ledger"
+        common = ("--data", items, "--ledger", ledger)
+        for name in ("one", "two", "three"):
+            file = ("--predictions", tmp_path / "d" / f"{name}.jsonl")
+            cli("leaderboard", "submit", name, *file, *common, *(mark if name == "one" else ()))
+            # Who adds a submission need not say it again: the ledger knows what it withholds.
+            cli("leaderboard", "add", name, *common, "--judge", "length", "--quiet", "--out", tmp_path / "x.json")
+        boards[kind] = json.loads(cli("leaderboard", "show", "--judge", "length", "--ledger", ledger, "--json").stdout)
+    rated = [[(row[1], row[2]["value"]) for row in board[0]["rows"]] for board in boards.values()]
+    assert rated[0] == rated[1]
+    assert len(rated[1]) == 4
+    said = cli("leaderboard", "submit", "late", "--predictions", tmp_path / "d" / "one.jsonl", "--data", items,
+               "--ledger", tmp_path / "open.ledger", "--withheld", code=2).output  # fmt: skip
+    assert "12 of these items as public ones" in said
+
+    secret = tmp_path / "secret.ledger"
+    words = ("the reference answer", "What of", "caption 1", "one on", "two on", "three on")
+    for kind, leaks in (("open", True), ("secret", False)):
+        page, site = tmp_path / f"{kind}.html", tmp_path / f"{kind}-site"
+        cli("leaderboard", "show", "--judge", "length", "--ledger", tmp_path / f"{kind}.ledger", "--out", page)
+        told = cli("export", "site", "--ledger", tmp_path / f"{kind}.ledger", "--out", site, "--no-charts", "--web",
+                   tmp_path / "none")  # fmt: skip
+        assert ("verdicts are withheld" in told.output) is not leaks
+        texts = {path: path.read_text(encoding="utf-8", errors="ignore") for path in [page, *site.rglob("*")]
+                 if path.is_file()}  # fmt: skip
+        found = {(path.name, word) for path, text in texts.items() for word in words if word in text}
+        assert bool(found) is leaks, found
+        assert ("12 of 12 items are a withheld test set" in texts[page]) is not leaks
+        assert any("three" in text for text in texts.values()), "contestants are on the board"
+        log = tmp_path / f"{kind}-arena.jsonl"
+        told = cli("export", "arena", "--ledger", tmp_path / f"{kind}.ledger", "--out", log, code=0 if leaks else 2)
+        assert ("12 items are withheld" in told.output) is not leaks
+        assert (log.exists() and "What of" in log.read_text(encoding="utf-8")) is leaks
+    served(secret, tmp_path, words)
+
+
+def served(ledger, folder, words) -> None:
+    """The site as its readers see it: no case of the withheld set, in lists, searches and pages."""
+    settings = Settings(f"sqlite:///{folder / 'web.sqlite'}", str(ledger), data=folder / "web", public=True)
+    app = create_app(settings)
+    with Ledger(ledger, read_only=True) as book:
+        update(app.state.engine, book)
+        case = next(iter(book.verdicts())).case
+    for visitor, sees in ((signed_in(app, "vic", "viewer"), False), (signed_in(app, "lea", "organiser"), True)):
+        texts = [visitor.get(path).text for path in ("/", "/verdicts", "/verdicts?q=reference", "/judges")]
+        page = visitor.get(f"/cases/{case}")
+        assert page.status_code == (200 if sees else 403)
+        assert any(word in text for text in (*texts, page.text) for word in words) is sees
+        assert any("verdicts are withheld" in text for text in texts) is not sees
+    app.state.engine.dispose()
 
 
 @pytest.mark.slow

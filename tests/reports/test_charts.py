@@ -15,6 +15,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Table
 from fullbench.reports import charts
 from fullbench.reports.charts import chart, png, svg, write_chart
+from fullbench.reports.localised import localised
 from tests.reports.sample import LEADERBOARD, PROFILE, QUADRANTS, TABLES
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -62,6 +63,7 @@ def test_a_radar_draws_whole_rows_on_its_spokes():
         if step == 3:
             assert row["value"] == points[name, 0]["value"]
     assert "计数" in texts(drawn)
+    assert {"2", "4", "6", "8"} <= set(texts(drawn)), "every ring has its number"
     few = chart(table, {**table.chart, "most": 1})
     assert "1 rows (1 more in the table)" in few.alt
 
@@ -71,6 +73,32 @@ def test_quadrants_have_axes_of_their_own():
     assert [layer["encoding"] for layer in layers[:2]] == [{"x": {"datum": 5.0}}, {"y": {"datum": 1.0}}]
     domains = [layers[-1]["encoding"][axis]["scale"]["domain"] for axis in "xy"]
     assert domains == [[4.0, 6.0], [0.9, 1.9]]
+
+
+def test_quadrants_have_their_names_and_a_figure_without_bound_stands_at_the_upper_edge():
+    rows = (*QUADRANTS.rows, ("rock", 5.5, "∞"), ("control", None, "∞"))
+    hint = {**QUADRANTS.chart, "corners": ["Robust Convergence", "Component-Centric", "Alignment-Driven", "限"],
+            "infinite": "∞"}  # fmt: skip
+    table = Table("q", "Q", QUADRANTS.columns, rows, chart=hint)
+    drawn = chart(table)
+    root = ET.fromstring(svg(drawn))
+    places = {}
+    for group in root.iter(f"{SVG}g"):
+        if "mark-text" in group.get("class", ""):
+            for text in group.iter(f"{SVG}text"):
+                across, down = re.match(r"translate\(([-\d.]+),([-\d.]+)\)", text.get("transform")).groups()
+                places["".join(text.itertext())] = (float(across), float(down))
+    right, low, left, last = (places[name] for name in hint["corners"])
+    assert right[0] > left[0]
+    assert low[0] > last[0]
+    assert right[1] < low[1]
+    assert left[1] < last[1]
+    assert 0 < places["rock (∞)"][1] < min(down for name, (_, down) in places.items() if name in hint["corners"])
+    assert not any(name.startswith("control") for name in places), "what has no figure across has no place"
+    assert drawn.alt.endswith("3 rows, with lines between four quadrants; 1 at the upper edge without bound.")
+    alone = chart(Table("q", "Q", QUADRANTS.columns, (("rock", 5.5, "∞"),), chart={**hint, "split": (5.0, None)}))
+    assert "rock (∞)" in texts(alone)
+    assert localised(table, "zh").chart["corners"][0] == "又好又稳"
 
 
 def test_chinese_stays_text_in_svg_under_fonts_that_browsers_have():
@@ -158,7 +186,7 @@ def test_a_chart_is_laid_out_once_for_page_svg_and_png_and_the_pixels_are_the_co
     asked = []
     convert = vl_convert.vegalite_to_svg
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", lambda *a, **k: asked.append(1) or convert(*a, **k))
-    charts._drawing.cache_clear()
+    charts._laid_out_once.cache_clear()
     assert svg(drawn) == svg(drawn)
     with Image.open(io.BytesIO(png(drawn))) as image, Image.open(io.BytesIO(whole)) as expected:
         assert np.array_equal(np.asarray(image), np.asarray(expected))

@@ -9,9 +9,9 @@ from scipy import stats
 from fullbench.errors import InputError
 from fullbench.figures.peers.methods import Terms
 from fullbench.figures.peers.truth import Truth
-from fullbench.figures.peers.warnings import warned, warnings
+from fullbench.figures.peers.warnings import ALPHA_EACH_OTHER, warned, warnings
 from fullbench.nouns.criteria import CORRECTNESS
-from fullbench.stats.peer_leanings import beside_truth
+from fullbench.stats.peer_leanings import beside_truth, mutual
 from fullbench.studies.simulation.courts import Court, Setting, court
 
 CLEAN = Setting(length=0, wobble=0.5, families=True)
@@ -52,6 +52,27 @@ def test_a_planted_leaning_is_warned_of_and_a_clean_court_is_not(name):
 def test_the_same_in_a_few_courts(name):
     share = fired(name, range(3, 6))
     assert share == (name in PLANTED)
+
+
+def accused(seed: int) -> tuple[set[frozenset[int]], frozenset[int]]:
+    """Who is said to favour each other in a court with two colluders, and who these are."""
+    made = court(COURTS["colluders"], seed)
+    pairs = mutual(made.reviews.rulings()[0], len(made.reviews.names), alpha=ALPHA_EACH_OTHER)
+    return {frozenset((pair.one, pair.other)) for pair in pairs if pair.p < ALPHA_EACH_OTHER}, frozenset(made.colluders)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_two_colluders_bring_nobody_else_under_suspicion(seed):
+    """Their rulings for each other distort what is expected of the others: both courts accused two innocents' pairs."""
+    named, colluders = accused(seed)
+    assert named == {colluders}
+
+
+@pytest.mark.slow
+def test_innocents_are_seldom_accused_beside_colluders():
+    courts = [accused(seed) for seed in range(60)]
+    assert np.mean([colluders in named for named, colluders in courts]) >= 0.9
+    assert np.mean([bool(named - {colluders}) for named, colluders in courts]) <= 0.1
 
 
 def votes(setting: Setting, seed: int):

@@ -52,7 +52,7 @@ def _record(
 
 
 def _asking(
-    manner: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None
+    manner: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None, edition: int
 ) -> Asking:
     from fullbench.judges.prompted import read_template
     from fullbench.training.critic.asking import Asking
@@ -60,7 +60,9 @@ def _asking(
     if template is not None:
         read_template(template)
     text = "" if template is None else _text(template)
-    values: dict[str, Any] = {"manner": manner, "ballot": ballot, "language": language, "mode": mode, "template": text}
+    values: dict[str, Any] = {
+        "manner": manner, "ballot": ballot, "language": language, "mode": mode, "template": text, "edition": edition,
+    }  # fmt: skip
     return Asking(**values, reference=manner == "critic" if reference is None else reference)
 
 
@@ -96,6 +98,7 @@ def train(
     reference: Annotated[
         bool | None, typer.Option("--reference/--no-reference", help="Whether the reference answer is shown.")
     ] = None,
+    edition: Annotated[int, typer.Option(help="The critic's own wording: 2, or 1 as earlier versions asked.")] = 2,
     template: Annotated[Path | None, typer.Option(help="A wording of your own.")] = None,
     chat_template: Annotated[Path | None, typer.Option(help="A chat template for a base model without one.")] = None,
     external: Annotated[list[str] | None, typer.Option(help="A contestant to hold back whole. Again for more.")] = None,
@@ -142,6 +145,7 @@ def train(
             --criterion overall --benchmark mllm-as-a-judge --data mllm-as-a-judge --out light
     """
     from fullbench.training.critic import evaluation
+    from fullbench.training.critic.learning import learning
     from fullbench.training.critic.progress import watching
     from fullbench.training.critic.scored import scored
     from fullbench.training.critic.settings import Settings
@@ -155,7 +159,7 @@ def train(
         "compile": compiling, "shard": shard,
     }  # fmt: skip
     settings = Settings(**values)
-    asking = _asking(manner, ballot, language, mode, reference, template)
+    asking = _asking(manner, ballot, language, mode, reference, template, edition)
     words = "" if chat_template is None else _text(chat_template)
     record = _record(items, responses, labels, ledger, benchmark, data, people, ballot)
     scores = scored(
@@ -171,9 +175,10 @@ def train(
         say(f"The critic: {out}; as a judge: trained:{out}")
         if evaluate:
             before = training.untrained()
-            results = evaluation.report(record, scores, out, before=before, people=people, device=device, seed=seed)
-            preferred = training.preferences()
-            results += [] if preferred is None else [preferred]
+            results = evaluation.report(
+                record, scores, out, before=before, people=people, device=device, seed=seed, quiet=quiet
+            )
+            results += [table for table in (training.preferences(), learning(out)) if table is not None]
             show(results, as_json=as_json, out=tables)
     return 0
 
@@ -193,6 +198,7 @@ def evaluate(
     seed: SeedOption = 0,
     tables: OutOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Say how near a critic's scores are to people's, on answers it did not learn from.
 
@@ -211,9 +217,8 @@ def evaluate(
     scores = scored(
         evaluation.resplit(folder, record), critic.asking, people=people, criteria=criteria or (), seed=seed
     )
-    show(
-        evaluation.report(record, scores, folder, people=people, device=device, seed=seed), as_json=as_json, out=tables
-    )
+    results = evaluation.report(record, scores, folder, people=people, device=device, seed=seed, quiet=quiet)
+    show(results, as_json=as_json, out=tables)
 
 
 @critic_app.command("serve")

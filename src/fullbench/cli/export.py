@@ -131,7 +131,13 @@ def export(
             f"{missing:,} of the {len(record.items):,} items name pictures that are not here: `fullbench "
             "fetch-pictures` brings them in, `fullbench run --without-pictures` goes on without them."
         )
+    if not counts["responses"]:
+        say(f"Nobody has answered yet: name contestants in {out / 'study.toml'}, then `fullbench run` it.")
+        return
     say(f"Next: fullbench run {out / 'study.toml'}")
+    if counts.get("verdicts"):
+        beside = f"--ledger {out / 'study.ledger'} --benchmark {name} --labels {out / 'verdicts.jsonl'}"
+        say(f"Then, to see beside it what judges ruled before: fullbench report {beside}")
 
 
 def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | None) -> None:
@@ -139,6 +145,7 @@ def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | 
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.doors import load
     from fullbench.studies.seated import judges_named
+    from fullbench.studies.withheld import published
 
     wrong = [option for option in options if "=" not in option]
     if wrong:
@@ -147,7 +154,10 @@ def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | 
         chosen = dict(option.split("=", 1) for option in options)
         if "judge" in chosen:
             (chosen["judge"],) = judges_named(book, [chosen["judge"]])
-        counts = load("exporters", name)(book.record(study=book.one_study(study)), out, chosen)
+        record, left_out = published(book.record(study=book.one_study(study)))
+        if left_out:
+            say(f"{left_out:,} items are withheld (tag withheld: yes): nothing of them is written.")
+        counts = load("exporters", name)(record, out, chosen)
     say(f"Written: {out} ({', '.join(f'{count:,} {what}' for what, count in counts.items())})")
 
 
@@ -197,5 +207,8 @@ def _site(
     say(f"{site.verdicts:,} of {site.total:,} verdicts can be listed.")
     say(f"{site.cases:,} of {site.all_cases:,} cases have a page (more with --cases).")
     if site.withheld:
-        say(f"{site.withheld:,} verdicts are withheld: people judge their items in an open study.")
+        say(
+            f"{site.withheld:,} verdicts are withheld: people judge their items in an open study, or their test set is "
+            "not published."
+        )
     say(f"Open {out / 'index.html'}, or give the folder to any web server.")

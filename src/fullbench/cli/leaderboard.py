@@ -50,6 +50,10 @@ TiesOption = Annotated[str, typer.Option(help="How ties are rated: half, davidso
 TagOption = Annotated[
     str | None, typer.Option("--by", help="The tag of items for the heat map; family, where left out.")
 ]
+WithheldOption = Annotated[
+    bool,
+    typer.Option("--withheld", help="The items are a test set that is not published: they are judged, never shown."),
+]
 OutOption = Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")]
 
 
@@ -80,6 +84,7 @@ def add(
     pictures: PicturesOption = None,
     pictures_from: PicturesFromOption = None,
     without_pictures: WithoutPicturesOption = False,
+    withheld: WithheldOption = False,
     budget: BudgetOption = None,
     engine: EngineOption = None,
     dry_run: DryRunOption = False,
@@ -105,6 +110,7 @@ def add(
         "newcomer": None if answers else model, "predictions": predictions, "responses": tuple(responses or ()),
         "manner": manner, "reader": reader, "opponents": opponents, "reference_matches": reference_matches,
         "schedule": schedule, "width": width, "most": most, "rule": rule, "ties": ties, "by": tag,
+        "withheld": withheld or None,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     growing = Growing(
@@ -141,6 +147,7 @@ def submit(
     benchmark: BenchmarkOption = "visitbench",
     data: DataOption = None,
     partial: Annotated[bool, typer.Option("--partial", help="Take a submission that leaves items unanswered.")] = False,
+    withheld: WithheldOption = False,
     ledger: LedgerOption = DEFAULT_LEDGER,
     study: StudyOption = None,
     pictures: PicturesOption = None,
@@ -160,12 +167,39 @@ def submit(
     from fullbench.studies import submissions
 
     with allowing(*pictures_from or ()), Ledger(ledger, pictures=pictures, study=study) as book:
-        done = submissions.submit(book, name, predictions, benchmark=benchmark, data=data, partial=partial)
+        done = submissions.submit(
+            book, name, predictions, benchmark=benchmark, data=data, partial=partial, withheld=withheld
+        )
     say(
         f"{name}: {done.answers:,} answers to {done.items:,} items, {done.entered:,} of them new in the ledger"
         f"{f', {done.unanswered:,} items unanswered' if done.unanswered else ''}."
     )
     say(f"Next: fullbench leaderboard add {name} --judge JUDGE")
+
+
+@leaderboard_app.command("questions")
+def hand_out(
+    out: Annotated[Path, typer.Option(help="Write the questions here (.jsonl, .csv or .parquet).")],
+    benchmark: BenchmarkOption = "visitbench",
+    data: DataOption = None,
+    pictures_from: PicturesFromOption = None,
+    without_pictures: WithoutPicturesOption = False,
+) -> None:
+    """Write what is asked, for those who want to submit: no references, no captions, no labels.
+
+    Examples:
+
+        fullbench leaderboard questions --data private/items.jsonl --out questions.jsonl
+    """
+    from fullbench.files.nouns import write_items
+    from fullbench.files.pictures import allowing
+    from fullbench.files.pictures import without_pictures as lacking
+    from fullbench.studies import specs
+    from fullbench.studies.withheld import questions
+
+    with allowing(*pictures_from or ()), lacking(without_pictures):
+        count = write_items(out, questions(specs.benchmark(benchmark).items(data)))
+    say(f"Written: {out} ({count:,} questions, without references, captions and labels)")
 
 
 @leaderboard_app.command("grow")

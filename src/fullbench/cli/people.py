@@ -100,7 +100,13 @@ def add(
     contestant: Annotated[list[str] | None, typer.Option(help="Only these contestants.")] = None,
     judge: Annotated[list[str] | None, typer.Option(help="For agree: only these judges.")] = None,
     ballot: Annotated[str, typer.Option(help="Another ballot than the kind's own, e.g. score:1-10 or choice.")] = "",
-    criterion: Annotated[str, typer.Option(help="What is judged.")] = "overall",
+    criterion: Annotated[
+        str, typer.Option(help="What is judged; for agree: only verdicts on this (overall: on all).")
+    ] = "overall",
+    asks: Annotated[
+        list[str] | None,
+        typer.Option(help="For write: instruction, caption or reference, again for more; the first two otherwise."),
+    ] = None,
     guidelines: Annotated[Path | None, typer.Option(help="A text file that is shown beside every task.")] = None,
     votes: Annotated[int, typer.Option(help="Votes for each task.")] = 1,
     most: Annotated[int, typer.Option(help="Where people disagree, up to so many.")] = 0,
@@ -169,7 +175,7 @@ def add(
         options={
             **({"paper": paper} if paper else {}),
             **({"reason": True} if reason else {}),
-            **asking_of(kind, own_pictures),
+            **asking_of(kind, asks or (), own_pictures=own_pictures),
         },
     )  # fmt: skip
     with _ledger(ledger) as book, opened(settings) as connection:

@@ -37,6 +37,9 @@ def report(
         ),
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="People's verdicts, to be shown among the judges'.")] = None,
+    about: Annotated[
+        Path | None, typer.Option(help="What is known of contestants, a row each (size, rank...): columns of boards.")
+    ] = None,
     study: StudyOption = None,
     settle: Annotated[
         bool, typer.Option("--settle", help="Show each judge that left doubts once more, with people's marks there.")
@@ -112,6 +115,11 @@ def report(
         shown = with_seams(shown, book, study, judges=judges, more=named)
         who = seated.settled_by(book, judges or None, study=study, pilots=pilot)
         shown = seated.noted(book, [*shown, *who], columns, study=study, pilots=pilot)
+        if about is not None:
+            from fullbench.figures.about import with_about
+            from fullbench.studies.about import read_about
+
+            shown = with_about(shown, read_about(about))
         if charts is not None:
             from fullbench.reports.charts import write_charts
 

@@ -329,6 +329,11 @@ def _texts(column: Column) -> Iterator[tuple[int, str]]:
     return ((row, text) for row, text in enumerate(column) if text) if any(column) else iter(())
 
 
+def case_numbers(keys: Sequence[str]) -> Array:
+    """The number by which columns know each of these cases."""
+    return _numbers(list(keys))
+
+
 def _numbers(column: Column) -> Array:
     """64 bits of each case's key: the first half of a digest, a digest of anything else."""
     if isinstance(column, np.ndarray):

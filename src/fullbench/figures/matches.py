@@ -245,9 +245,11 @@ def _apart(columns: Columns) -> Iterator[tuple[Rows, Codes]]:
     order = np.lexsort((numbers, names, sitting))
     _, begin, sizes = np.unique(sitting[order], return_index=True, return_counts=True)
     for size in np.unique(sizes[sizes > 1]).tolist():
-        panel = order[begin[sizes == size][:, None] + np.arange(size)]
-        for left, right in combinations(range(size), 2):
-            here, there = panel[:, left], panel[:, right]
+        panel = order[begin[sizes == size][:, None] + np.arange(size)].T
+        lefts, rights = np.triu_indices(size, 1)
+        together = max(1, _BLOCK // panel.shape[1])  # few items make pairs too short to be worth a step each
+        for pair in range(0, len(lefts), together):
+            here, there = panel[lefts[pair : pair + together]].ravel(), panel[rights[pair : pair + together]].ravel()
             meet = (names[here] != names[there]) & (
                 (numbers[here] == numbers[there]) | ~(several[here] & several[there])
             )

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.examples import Example, written
 from fullbench.judges.hearing import Hearing, Step
+from fullbench.judges.identity import Identity, former_identities, named
 from fullbench.judges.scorers.pictures import broken
 from fullbench.judges.shown import dialogue, drawn, ends, pictures_shown, read_reply, style_of
 from fullbench.judges.templates import Template, joined
@@ -24,7 +25,7 @@ from fullbench.nouns.call import FailureKind
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import WITHOUT_PICTURES, Part, Turn
-from fullbench.nouns.judge import Kind, former_names_of
+from fullbench.nouns.judge import Kind
 from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import UNKNOWN
 from fullbench.nouns.verdict import Failure, Verdict
@@ -40,8 +41,8 @@ SLOTS = frozenset({
     "responses", "ruling", "shown", "task", "withheld",
 })  # fmt: skip
 _BACKLOG = 1_000
-_FENCE = "fence"
-"""The block of a wording that sets responses off by marks of its own."""
+_FENCE, _MARKS = "fence", "marks"
+"""The blocks by which a wording sets responses off in its own way: `fence` in an exact prompt, `marks` in any other."""
 _WORDED = ("score:1-5", "real:0-1", "likert:bad|good", "choice", "choice+tie", "ranking")
 
 
@@ -59,7 +60,8 @@ class PromptedJudge:
     (`json-prompt`). The model is asked at temperature 0
     unless its own settings say otherwise or it takes none (`as_judge`). A `constrained` judge rules in JSON, and
     its server is told to let it write nothing else: for models that ramble. `ends` says in our own wording which end
-    of a scale is good; the first release did not.
+    of a scale is good; the first release did not. `former_template` is the wording that earlier releases asked in: what
+    they paid for is found by it.
 
     It recuses itself from cases that it cannot be asked: more pictures than it sees, what is no picture, and, once a
     call has failed over them, pictures that cannot be decoded.
@@ -87,6 +89,7 @@ class PromptedJudge:
     sees: int | None = None
     rules_tag: str = ""
     ends: bool = True
+    former_template: Template | None = None
     _asked: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -120,33 +123,24 @@ class PromptedJudge:
 
     @cached_property
     def name(self) -> str:
-        """Model and manner in words, and a digest of all that can change a ruling."""
-        return self._named(self.model.name, self.settings)
+        return named(self, self.model.name, self.settings)
 
     @property
     def former_names(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.former_identities)
 
     @cached_property
-    def former_identities(self) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-        """Names of earlier releases, where model or rules went by another name, with the settings behind each."""
-        before = {name: value for name, value in self.settings.items() if name not in {"rules_tag", "ends"}}
-        now = (self.model.name,) if "ends" in self.settings else ()
-        models = (*now, *(former_names_of(self.model) or ((self.model.name,) if self.rules_tag and not now else ())))
-        return tuple((self._named(name, former), former) for name in models if (former := {**before, "model": name}))
+    def former_identities(self) -> tuple[Identity, ...]:
+        return tuple(former_identities(self))
 
-    def _named(self, model: str, settings: Mapping[str, Any]) -> str:
-        manner: list[str] = [self.mode]
-        manner += [] if self.sight == "image" else [{"none": "unseeing", "described": "described"}[self.sight]]
-        manner += ["reference"] if self.reference else []
-        manner += [] if self.language == "en" else [self.language]
-        manner += ["constrained"] if self.constrained else []
-        return f"{self.label or model}+{'+'.join(manner)}#{digest(settings)[:8]}"
+    def wording_digest(self, template: Template) -> str:
+        """What stands for a wording, with the ballots' own words, among the settings."""
+        form: Style = "marker" if self.form == "marker" else "json"
+        asked = [ballot(spec).ask(2, self.language, self._style if self.constrained else form) for spec in _WORDED]
+        return digest([template.digest, asked])
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        form: Style = "marker" if self.form == "marker" else "json"
-        asked = [ballot(spec).ask(2, self.language, self._style if self.constrained else form) for spec in _WORDED]
         held = [ruling_schema(ballot(spec), 2, reasons=self.mode != "direct") for spec in _WORDED]
         return {
             "model": self.model.name,
@@ -159,7 +153,7 @@ class PromptedJudge:
             "examples": [example.settings for example in self.examples],
             "resample": self.resample,
             "form": self.form,
-            "wording": digest([self.wording.digest, asked]),
+            "wording": self.wording_digest(self.wording),
             **({"answer_first": digest(self._step("answer"))} if "answer" in self._stepping else {}),
             **({"constrained": digest(held)} if self.constrained else {}),
             **({"sees": self.sees} if self.sees is not None else {}),
@@ -339,7 +333,7 @@ class PromptedJudge:
         unseen = (missing,) if self.sight == "none" and missing else ()
         return self.wording.fill({
             "about": (" ",) if item.pictures or missing else (),
-            "dialogue": tuple(dialogue(item)),
+            "dialogue": tuple(dialogue(item, self.wording.blocks)),
             "examples": tuple(f"{example}\n\n" for example in self._examples(case)),
             "question": (item.question,),
             "reference": (item.reference,) if self.reference and item.reference else (),
@@ -367,14 +361,15 @@ class PromptedJudge:
         return self.wording.fill_block("hearing", values)
 
     def _fenced(self, case: Case) -> Iterator[Part]:
-        """The responses between marks: ours, or, where a wording has a block `fence`, its own for each of them."""
-        if _FENCE not in self.wording.blocks:
+        """The responses between marks: ours, or, where a wording has a block for it, its own for each of them."""
+        block = next((name for name in (_FENCE, _MARKS) if name in self.wording.blocks), None)
+        if block is None:
             yield from fenced(case)
             return
         for letter, response in zip(LETTERS, case.responses, strict=False):
             yield "" if letter == LETTERS[0] else "\n"
             values = {"letter": (letter,), "mark": (case.key[:8],), "text": response.parts}
-            yield from self.wording.fill_block(_FENCE, values)
+            yield from self.wording.fill_block(block, values)
 
     def _ruling(self, form: Ballot, n: int) -> tuple[Part, ...]:
         """How the ruling is asked for; the same for all cases with this ballot and number of responses."""

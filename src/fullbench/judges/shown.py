@@ -18,7 +18,7 @@ from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Reader
 from fullbench.reading import READER, is_signed, read
 
-_WORDINGS = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt")
+_WORDINGS = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt", "critic_en_2.txt", "critic_zh_2.txt")
 
 
 @cache
@@ -46,10 +46,10 @@ def pictures_shown(item: Item, sight: str) -> Iterator[Part]:
         yield "\n".join(f"[{index}] {caption}" for index, caption in enumerate(item.captions, 1))
 
 
-def dialogue(item: Item) -> Iterator[Part]:
-    """What was said before the question, a line for each turn."""
+def dialogue(item: Item, blocks: Mapping[str, str]) -> Iterator[Part]:
+    """What was said before the question, a line for each turn; a wording's block `role_ROLE` says who spoke."""
     for turn in item.turns_judged[:-1]:
-        yield f"{turn.role}: {turn.text}\n"
+        yield f"{blocks.get(f'role_{turn.role}', f'{turn.role}: ')}{turn.text}\n"
 
 
 def style_of(settings: Mapping[str, Any]) -> Style:

@@ -19,7 +19,8 @@ but such a slot then disappears.
 
 A judge's wording that has a block `fence` sets responses off by it, each with its `{letter}` and a `{mark}` that no
 response can foresee, and with nothing else: that is how the very prompt is made that somebody's critic was trained on.
-`{task}` is the item's tag of that name.
+`{task}` is the item's tag of that name. A block `marks` sets responses off as well, in a wording that is no exact
+prompt; `role_user`, `role_assistant` and `role_system` are what stands before each turn of an earlier dialogue.
 """
 
 from __future__ import annotations

@@ -58,18 +58,15 @@ class Readable:
             found = reader.execute("SELECT name, value FROM settings ORDER BY rowid").fetchall()
         return [(str(name), str(value)) for name, value in found]
 
-    def _first_setting(self, name: str) -> str:
-        return next((value for known, value in self._settings if known == name), "")
-
     @property
     def identity(self) -> str:
         """A random id that no other ledger has: made with the ledger, and kept whatever is added."""
-        return self._first_setting("identity")
+        return dict(reversed(self._settings)).get("identity", "")
 
     @property
     def salt(self) -> bytes:
         """Random bytes that no other ledger has, for what nobody should be able to guess from outside."""
-        return bytes.fromhex(self._first_setting("salt"))
+        return bytes.fromhex(dict(reversed(self._settings)).get("salt", ""))
 
     @property
     def pictures(self) -> Pictures:

@@ -57,7 +57,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "who looks", "who does not look", "should change", "p corrected", "by chance", "ceiling",
         "share given", "share due", "mean confidence", "differed in the baseline", "least noticed",
         "mean before", "mean after", "weight before", "weight learned", "mean share",
-        "threshold, small", "threshold, large",
+        "threshold, small", "threshold, large", "learning rate", "tokens a second",
     ),
     ("number", "more"): ("votes saved", "worth of a vote", "agreement at least", "cost saved"),
     ("count", "less"): ("blind verdicts", "obeyed", "reading misled"),

@@ -31,6 +31,11 @@ WITHOUT_PICTURES = "pictures missing"
 """The tag of items that name pictures which are not at hand: their names, a line each."""
 
 
+WITHHELD = "withheld"
+"""The tag of items of a test set that is not published, where it is `yes`: they are judged, and their cases shown to
+nobody but who leads."""
+
+
 def parts_content(parts: Sequence[Part]) -> list[Any]:
     """Parts as a JSON value: text as it is, a picture by its digest."""
     return [part if isinstance(part, str) else {"picture": part.digest} for part in parts]
@@ -75,6 +80,10 @@ class Item(Shown):
     reference: str | None = None
     captions: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_withheld(self) -> bool:
+        return self.tags.get(WITHHELD) == "yes"
 
     @classmethod
     def ask(cls, id: str, question: str, *pictures: Picture, **rest: Any) -> Item:  # noqa: A002

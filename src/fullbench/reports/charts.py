@@ -11,8 +11,11 @@ A hint is `{"kind": ..., ...}` and names columns of the table:
                                                     bars from zero with their intervals; by the `order` "label" sorted,
                                                     else as in the table
     scatter     x, y [, label, split]               two figures for each row, with intervals and the line x = y, or
-                                                    with lines at the two values of `split` instead
-    curves      x, value, label                     a line over numbers for each label, such as one over thresholds
+                                                    with lines at the two values of `split` instead (None: no line);
+                                                    `corners` names the quadrants between them, `infinite` is what
+                                                    stands in column `y` for a figure without bound
+    curves      x, value, label [, first_on_top]    a line over numbers for each label, such as one over thresholds;
+                                                    places have the first on top
     lines       x, columns                          the same for a wide table: a line for each of `columns`
     densities   x, value, label                     an area over numbers for each label: how often each mark was given
     heat        row, column, value                  one coloured cell for each row of the table

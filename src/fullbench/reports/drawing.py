@@ -17,6 +17,7 @@ from fullbench.reports.palette import ACCENT, INK, MUTED
 from fullbench.reports.radar import radar
 
 WIDTH = 480
+_SQUARE = 420
 Spec = dict[str, Any]
 
 
@@ -127,18 +128,22 @@ def _bars(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     names = _column(table, hint["label"]) if "label" in hint else [""] * len(table.rows)
     rows: list[Spec] = []
+    boundless: list[Spec] = []
     for label, x_cell, y_cell in zip(names, _column(table, hint["x"]), _column(table, hint["y"]), strict=True):
         across, up = _figure(x_cell), _figure(y_cell)
-        if across is not None and up is not None:
+        if across is not None and "infinite" in hint and y_cell == hint["infinite"]:
+            ends = {"xlow": across["low"], "xhigh": across["high"], "edge": True}
+            boundless.append({"label": f"{plain(str(label))} (∞)", "x": across["value"], **ends})
+        elif across is not None and up is not None:
             ends = {"xlow": across["low"], "xhigh": across["high"], "ylow": up["low"], "yhigh": up["high"]}
             rows.append({"label": plain(str(label)), "x": across["value"], "y": up["value"], **ends})
     split = hint.get("split")
     ranges = {
         axis: [
-            min((row[f"{axis}low"] for row in rows), default=0.0),
-            max((row[f"{axis}high"] for row in rows), default=1.0),
+            min((row[f"{axis}low"] for row in drawn), default=0.0),
+            max((row[f"{axis}high"] for row in drawn), default=1.0),
         ]
-        for axis in "xy"
+        for axis, drawn in (("x", [*rows, *boundless]), ("y", rows))
     }
     if split is None:
         both = [min(ends[0] for ends in ranges.values()), max(ends[1] for ends in ranges.values())]
@@ -158,21 +163,57 @@ def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     if "label" in hint:
         mark = {"type": "text", "align": "left", "dx": 7, "dy": -7, "color": MUTED, "fontSize": 11}
         layers.append({"mark": mark, "encoding": {"x": x, "y": y, "text": {"field": "label"}}})
-    body = {"data": {"values": rows}, "layer": layers, "width": 420, "height": 420}
+    if boundless:
+        layers = [{**layer, "transform": [{"filter": "!datum.edge"}]} for layer in layers] + _at_the_edge(x)
+    layers += _corners(hint.get("corners", ()))
+    body = {"data": {"values": [*rows, *boundless]}, "layer": layers, "width": _SQUARE, "height": _SQUARE}
     equal = Note("chart.equal", "the line where both are equal")
-    return body, Note(
+    said: str = Note(
         "chart.scatter", "Scatter of {y} against {x}, {n} rows, with {guide}",
-        y=_label(table, hint["y"]), x=_label(table, hint["x"]), n=len(rows),
+        y=_label(table, hint["y"]), x=_label(table, hint["x"]), n=len(rows) + len(boundless),
         guide=equal if split is None else Note("chart.quadrants", "lines between four quadrants"),
     )  # fmt: skip
+    if boundless:
+        said = Note("chart.boundless", "{said}; {n} at the upper edge without bound", said=said, n=len(boundless))
+    return body, said
 
 
-def _guides(split: Sequence[float] | None, ends: Sequence[float]) -> list[Spec]:
+def _at_the_edge(x: Spec) -> list[Spec]:
+    """Rows whose upward figure has no bound, at the upper edge and pointing beyond it, for no height would be true."""
+    top = {"value": 0}
+    dot = {"type": "point", "shape": "triangle-up", "filled": True, "size": 90, "opacity": 1, "color": ACCENT}
+    words = {"type": "text", "align": "left", "dx": 8, "dy": 12, "color": MUTED, "fontSize": 11}
+    across = {"x": {**x, "field": "xlow"}, "x2": {"field": "xhigh"}, "y": top}
+    layers: list[Spec] = [
+        {"mark": {"type": "rule", "color": ACCENT}, "encoding": across},
+        {"mark": dot, "encoding": {"x": x, "y": top}},
+        {"mark": words, "encoding": {"x": x, "y": top, "text": {"field": "label"}}},
+    ]
+    return [{**layer, "transform": [{"filter": "datum.edge"}]} for layer in layers]
+
+
+def _corners(names: Sequence[str]) -> list[Spec]:
+    """The four quadrants' names in their corners: upper right, lower right, upper left, lower left."""
+    inset = 8
+    places = [(_SQUARE - inset, "right"), (inset, "left")]
+    return [
+        {
+            "mark": {"type": "text", "align": align, "fontStyle": "italic", "color": MUTED, "fontSize": 12},
+            "encoding": {"x": {"value": across}, "y": {"value": down}, "text": {"datum": plain(name)}},
+            "data": {"values": [{}]},
+        }
+        for name, ((across, align), down) in zip(
+            names, [(place, down) for place in places for down in (2 * inset + 20, _SQUARE - inset)], strict=False
+        )
+    ]
+
+
+def _guides(split: Sequence[float | None] | None, ends: Sequence[float]) -> list[Spec]:
     """The line where both figures are equal, or the two lines that part the quadrants."""
     mark = {"type": "rule", "strokeDash": [4, 4], "color": MUTED}
     if split is not None:
         places = zip("xy", split, strict=True)
-        return [{"mark": mark, "encoding": {axis: {"datum": value}}} for axis, value in places]
+        return [{"mark": mark, "encoding": {axis: {"datum": value}}} for axis, value in places if value is not None]
     least, most = ends
     corners = {"x": {"datum": least}, "y": {"datum": least}, "x2": {"datum": most}, "y2": {"datum": most}}
     return [{"mark": mark, "encoding": corners}]
@@ -207,10 +248,12 @@ def _densities(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 
 def _curves(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     rows = _points(table, hint)
+    scale = {"zero": False, "nice": True, **({"reverse": True} if hint.get("first_on_top") else {})}
+    whole = {"tickMinStep": 1, "format": "d"} if hint.get("first_on_top") else {}
     counted = {"tickMinStep": 1, "format": "d"} if all(row["x"].is_integer() for row in rows) else {}
     encoding = {
         "x": _named("x", _label(table, hint["x"]), axis={"grid": False, **counted}),
-        "y": _named("value", _label(table, hint["value"]), axis={"grid": True}, scale={"zero": False, "nice": True}),
+        "y": _named("value", _label(table, hint["value"]), axis={"grid": True, **whole}, scale=scale),
         "color": _named("label", None, type="nominal"),
     }
     mark = {"type": "line", "point": True, "strokeWidth": 2}

@@ -39,7 +39,11 @@ def column_in(column: Column, language: Language) -> Column:
 
 def hint_in(hint: Mapping[str, Any], language: Language) -> dict[str, Any]:
     """A chart's hint: columns stay under their keys, what the hint itself calls something is translated."""
-    return {name: say(value, messages(language)) for name, value in hint.items()}
+    words = messages(language)
+    said = {name: say(value, words) for name, value in hint.items()}
+    if "corners" in hint:
+        said["corners"] = [words.get(f"{WORD}{corner}", corner) for corner in hint["corners"]]
+    return said
 
 
 def _cell(column: Column, cell: Cell, words: Mapping[str, str]) -> Cell:

@@ -32,9 +32,13 @@ def page(
     Sensitive pictures are veiled unless `unveiled`.
     """
     sections = [Section("Results", tables=tables)]
-    if shown := exhibits(record, unveiled=unveiled):
-        words = "Cases on which the judges differ most, with all that was said."
-        sections.append(Section("Cases", words, exhibits=shown))
+    withheld = sum(item.is_withheld for item in record.items.values())
+    shown = exhibits(record, unveiled=unveiled)
+    words = ["Cases on which the judges differ most, with all that was said."] if shown else []
+    if withheld:
+        words.append(f"{withheld:,} of {len(record.items):,} items are a withheld test set; their cases are not shown.")
+    if words:
+        sections.append(Section("Cases", " ".join(words), exhibits=shown))
     used = sum((verdict.usage for verdict in record), Usage())
     lead = lead or (
         f"{len(record):,} verdicts of {len(record.judges)} judges on {len(record.contestants)} contestants. "
@@ -45,11 +49,14 @@ def page(
 
 
 def exhibits(record: Record, limit: int = 6, *, unveiled: bool = False) -> list[Exhibit]:
-    """For each ballot in turn the panels on which rulings differ most, no item twice, with all that was said."""
+    """For each ballot in turn the panels on which rulings differ most, no item twice, with all that was said.
+
+    Items of a test set that is withheld are not among them: a page may be published.
+    """
     heard: dict[tuple[Any, ...], list[Verdict]] = defaultdict(list)
     for verdict in record:
         known = any((verdict.item, *place) in record.responses for place in verdict.shown)
-        if known and verdict.item in record.items:
+        if known and verdict.item in record.items and not record.items[verdict.item].is_withheld:
             heard[verdict.ballot, verdict.item, verdict.criterion, frozenset(verdict.shown)].append(verdict)
     queues: dict[str, deque[tuple[str, list[Verdict]]]] = defaultdict(deque)
     for (form, item, *_), verdicts in sorted(heard.items(), key=lambda entry: _telling(*entry)):

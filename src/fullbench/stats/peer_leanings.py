@@ -115,13 +115,26 @@ def beside_truth(votes: Votes, contestants: int, truth: Floats) -> Explained:
     return Explained(votes, chance, slopes)
 
 
-def mutual(votes: Votes, contestants: int) -> list[Mutual]:
+def mutual(votes: Votes, contestants: int, *, alpha: float) -> list[Mutual]:
     """Every two reviewers who favour each other, the surest first.
 
     What each says of the other is left out, the model is fitted to the rest, and what was left out is compared with
-    what the model expects of it.
+    what the model expects of it. Two who do (p below `alpha`) distort what is expected of everybody else: what those
+    say of each other who favour each other most is left out for good, and the others are looked at anew.
     """
     _check(votes)
+    sure: list[Mutual] = []
+    while True:
+        favouring = _favouring(votes, contestants)
+        pair = max((pair for pair in favouring if pair.p < alpha), key=lambda pair: pair.excess, default=None)
+        if pair is None:
+            return [*sorted(sure, key=lambda pair: pair.p), *favouring]
+        sure.append(pair)
+        votes = votes.only(_each_other(votes, pair.one, pair.other) == 0)
+
+
+def _favouring(votes: Votes, contestants: int) -> list[Mutual]:
+    """Two reviewers each with what they make of each other, the surest first; those that look least so are left out."""
     pairs = list(combinations(range(contestants), 2))
     quick = explained(votes, contestants, lengths=True)
     screened: list[tuple[float, int, int]] = []

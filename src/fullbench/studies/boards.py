@@ -27,6 +27,7 @@ from fullbench.studies.limited import left_by_limit
 from fullbench.studies.progress import watching
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.terms import RunTerms
+from fullbench.studies.withheld import marked
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Asked:
     pictures_from: tuple[Path, ...] = ()
     limit: int | None = None
     """Play on so many of the first items alone; submissions are kept whole all the same."""
+    withheld: bool = False
+    """Whether the items are a test set that is not published."""
 
 
 @dataclass
@@ -99,7 +102,7 @@ def prepare(asked: Asked, ledger: Ledger, terms: RunTerms, *, answer: bool) -> R
     """Read the files, make the judge, and let the newcomer answer where it is a model."""
     bench = specs.benchmark(asked.benchmark)
     with allowing(*asked.pictures_from), without_pictures(asked.without_pictures):
-        items = list(bench.items(asked.data))
+        items = marked(ledger, bench.items(asked.data), withheld=asked.withheld)
     played = items[: asked.limit]
     spec = specs.in_words_of(asked.benchmark, asked.judge, manner=asked.manner, reader=asked.reader or "")
     judge = specs.judge(spec)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from fullbench.errors import InputError, UserError
+from fullbench.figures.about import with_about
 from fullbench.figures.panels import with_views
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import ballot
@@ -24,6 +25,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs, views
+from fullbench.studies.about import read_about
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.chosen import Panel, among, read_panels
@@ -97,6 +99,7 @@ class Conductor:
         self.given: list[Response] = read.given
         self.labels: list[Verdict] = read.labels
         self.odd: Sequence[Table] = read.odd
+        self.about = {} if study.about is None else read_about(study.about)
         self.said: list[str] = read.said
         if self.benchmark is not None and (sentence := specs.unmannered(self.benchmark, judging)):
             self.said.append(sentence)
@@ -282,6 +285,7 @@ class Conductor:
             comparing = bool((columns.shown > 1).any())
         left_out = cleaned(responses, study.leave_out).table()
         shown = counted_blind([*shown, *([] if left_out is None else [left_out])], self.items)
+        shown = with_about(shown, self.about) if self.about else shown
         tables_ = [replace(table, source={**source, **table.source}) for table in shown]
         return Conducted(study, record, tables_, source, tallies, said=list(self.said), comparing=comparing)
 

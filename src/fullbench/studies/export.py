@@ -17,7 +17,7 @@ _STUDY = """\
 # What is asked, what was answered and what people ruled is in the files beside this one.
 name = {name}
 {source}
-responses = "responses.jsonl"
+{answers}
 {labels}judges = ["{judge}", "chance"]
 trials = 1
 ledger = "study.ledger"
@@ -63,6 +63,9 @@ def export(
             source=_own(labels, judged)
             if benchmark is None
             else f'benchmark = {json.dumps(benchmark)}\ndata = "items.jsonl"',
+            answers='responses = "responses.jsonl"'
+            if counts["responses"]
+            else '# contestants = ["openai:gpt-4o"]   # nobody has answered yet: name who does',
             labels=('labels = "labels.jsonl"\n' if labels else "") + ('cases = "cases.jsonl"\n' if chosen else ""),
             judge="picture:sharpness" if drawn else "length",
         )

@@ -19,7 +19,7 @@ OPTIONS: Mapping[str, Mapping[str, Types]] = {
     "leaderboard": {
         "newcomer": str, "predictions": str, "responses": list, "manner": str, "reader": str, "opponents": int,
         "reference_matches": int,
-        "schedule": str, "width": NUMBER, "most": int, "rule": str, "ties": str, "by": str,
+        "schedule": str, "width": NUMBER, "most": int, "rule": str, "ties": str, "by": str, "withheld": bool,
     },
     "peer-review": {
         "images": str, "limit": int, "reviews": int, "kin": bool, "both_orders": bool, "mode": str,

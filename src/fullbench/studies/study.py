@@ -23,7 +23,7 @@ from fullbench.studies.options import JUDGING, KINDS, OPTIONS, VIEWS, check, opt
 
 _LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from", "leave_out"}
 _SECTIONS = {"panel": "[panels.NAME]", "cascade": "[cascades.NAME]", "rubric": "[rubrics.NAME]"}
-_PATHS = {"data", "items", "responses", "labels", "cases", "ledger", "pictures", "report", "tables"}
+_PATHS = {"data", "items", "responses", "labels", "about", "cases", "ledger", "pictures", "report", "tables"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Study:
 
     Responses come from the file `responses`, from the `contestants`, or from both; where neither is named, from a
     benchmark that brings some, with people's labels. `labels` are people's verdicts. With a file of `cases` (rows with
-    `item` and `contestants`), only the sets of responses that it lists are heard.
+    `item` and `contestants`), only the sets of responses that it lists are heard. `about` is a file of what is known of
+    contestants, such as their size, which boards then show.
 
     Contestants answer every item `samples` times; with `meetings = "crossed"` every sample meets every other
     contestant's, else sample i meets sample i. `engine` says where the asking is done: `here`, or on a Ray
@@ -69,6 +70,7 @@ class Study:
     limit: int | None = None
     responses: Path | None = None
     labels: Path | None = None
+    about: Path | None = None
     cases: Path | None = None
     contestants: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.figures.leaderboard import Settings, rank_text
+from fullbench.figures.history import Step, table
+from fullbench.figures.leaderboard import Settings
 from fullbench.figures.leaderboard import boards as boards_of
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.headings import headings
@@ -36,15 +37,17 @@ class Submitted:
 
 
 def submit(
-    ledger: Ledger, name: str, predictions: Path, *, benchmark: str, data: Path | None, partial: bool = False
-) -> Submitted:
+    ledger: Ledger, name: str, predictions: Path, *, benchmark: str, data: Path | None, partial: bool = False,
+    withheld: bool = False,
+) -> Submitted:  # fmt: skip
     """Enter all answers of a submission. One that leaves items unanswered is refused, unless it may be `partial`."""
     # Not with the module: a leaderboard that is shown asks nobody, and these take a fifth of its time to import.
     from fullbench.studies import boards, specs
+    from fullbench.studies.withheld import marked
 
     bench = specs.benchmark(benchmark)
     # Nobody is asked here: answers are taken in whether or not the pictures are at hand.
-    items: Sequence[Item] = list(bench.items(data))
+    items: Sequence[Item] = marked(ledger, bench.items(data), withheld=withheld)
     responses: Sequence[Response] = boards.read_answers(bench, predictions, items, data, name)
     strangers = sorted({response.contestant for response in responses} - {name})
     if strangers:
@@ -72,17 +75,14 @@ def history(record: Record, judge: str, settings: Settings) -> Table:
         for name in sorted(verdict.contestants):
             came.setdefault(name, place)
     starts = sorted(set(came.values()))
-    rows: list[list[Cell]] = []
-    for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(heard)], strict=True), 1):
-        newcomers = [name for name, place in came.items() if place == start]
-        part = Record(tuple(heard[:end]), record.items, record.responses)
-        day = datetime.fromtimestamp(heard[end - 1].at, UTC).strftime("%Y-%m-%d") if heard[end - 1].at else ""
-        for board in boards_of(part, replace(settings, elo=False, reference=None)):
-            for place, line in enumerate(board.lines, 1):
-                rank = rank_text(line.rank)
-                rows.append(
-                    [number, day, ", ".join(newcomers), line.contestant, place, rank, line.rating, line.matches]
-                )
+    chosen = replace(settings, elo=False, reference=None)
+
+    def steps() -> Iterator[Step]:
+        for start, end in zip(starts, [*starts[1:], len(heard)], strict=True):
+            part = Record(tuple(heard[:end]), record.items, record.responses)
+            day = datetime.fromtimestamp(heard[end - 1].at, UTC).strftime("%Y-%m-%d") if heard[end - 1].at else ""
+            yield Step(day, [name for name, place in came.items() if place == start], boards_of(part, chosen))
+
     notes = [
         Note(
             "submissions.history",
@@ -90,12 +90,7 @@ def history(record: Record, judge: str, settings: Settings) -> Table:
             "says which places the intervals leave open.",
         )
     ]
-    hint = {"kind": "curves", "x": "step number", "value": "place on the board", "label": "contestant"}
-    columns = headings(
-        "step number", "day", "newcomers", "contestant", "place on the board", "rank", "rating", "matches"
-    )
-    title = Note("submissions.title.history", "How the ranks went, by {judge}", judge=judge)
-    return Table("history", title, columns, rows, notes, {}, hint)
+    return table(judge, steps(), notes)
 
 
 def coverage(ledger: Ledger, items: Sequence[Item]) -> Table:

@@ -288,7 +288,8 @@ def test_the_authors_annotated_examples_are_read_and_judged(tmp_path: Path):
     assert "Asked 8, known 0" in done.output, "four matches with the reference, in both orders"
     multi = {"instruction_category": "rcc", "images": '["http://x/1.png", "http://x/2.png"]', "instruction": "What?",
              "gpt4_prediction": "This.", "images_dense_captions": '["one", "two"]',
-             "human_ratings_gpt4_correct": "True", "human_ratings_problem_in_caption": "0", "human_ratings_problem_in_gpt4": "False"}  # fmt: skip
+             "human_ratings_gpt4_correct": "True", "human_ratings_problem_in_caption": "0",
+             "human_ratings_problem_in_gpt4": "False"}  # fmt: skip
     _submitted(path.parent / "visit_bench_multi_images.csv", [multi])
     (odd,) = visit_bench.brought(path.parent).tables
     assert next(row for row in odd.rows if "annotated examples" in str(row[1]))[0] == 4, "it is said"

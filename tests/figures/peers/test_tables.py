@@ -179,7 +179,7 @@ def test_an_empty_question_is_none(text):
     assert questions(images, [Response.say(asked.id, "ant", text)]) == []
     (made,) = questions(images, [Response.say(asked.id, "ant", f"{text} What is it?")])
     assert made.question == "What is it?"
-    assert made.tags == {"image": "p", "reviewer": "ant"}
+    assert made.tags == {"image": "p", "reviewer": "ant", "instructed": "yes"}
     refused = Response.say(asked.id, "ant", "I would rather not.", tags={"stop": "refused"})
     assert questions(images, [refused]) == []
 

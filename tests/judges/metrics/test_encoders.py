@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import random
+from functools import cache
+from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 
 import pytest
+from nltk.stem.porter import PorterStemmer
+from nltk.translate.meteor_score import single_meteor_score
 
 from fullbench import Case, Choice, InputError, Item, Picture, Response, Score
 from fullbench.errors import MissingExtra
 from fullbench.judges.metrics.judges import bertscore, clipscore, refclipscore
 from fullbench.nouns.judge import kind_of
 from fullbench.studies.sight import looks
+from tests.journeys.commands import cells, cli, write_rows
+from tests.judges.metrics.test_metrics import NoSynonyms
 from tests.making import png
 
 
@@ -46,12 +54,18 @@ def models(tmp_path_factory):
     return {"bert": bert, "clip": tiny.clip(folder / "clip")}
 
 
+@cache
+def encoder(folder: Path):
+    from transformers import AutoModel, AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+
+
 def by_hand(folder: Path, layer: int, one: str, two: str) -> float:
     """The authors' algorithm, written out: marks of a text can be matched and do not count."""
     import torch
-    from transformers import AutoModel, AutoTokenizer
 
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    tokenizer, model = encoder(folder)
     rows, counts = [], []
     for text in (one, two):
         tokens = tokenizer(text, return_tensors="pt")
@@ -132,3 +146,100 @@ def test_clipscore_and_refclipscore_look_at_the_items_picture(models):
     long = Case(item, (Response.say("i", "m", "cat " * 40),), Score(1, 5))
     (verdict,) = judge.hear([long])
     assert "1 texts cut" in verdict.text
+
+
+def test_the_better_of_two_answers_above_one_wins(models, monkeypatch):
+    """A cosine above 0.4 gives a CLIPScore above 1: two such answers are still told apart on a pair."""
+    judge = clipscore(str(models["clip"]))
+    monkeypatch.setattr(judge, "_figures", lambda case: ([1.2, 1.7][: len(case.responses)], 0))
+    item = Item.ask("i", "?", Picture.of(png()))
+    two = tuple(Response.say("i", name, name) for name in ("a", "b"))
+    (pair, score) = judge.hear([Case(item, two, Choice()), Case(item, two[:1], Score(1, 5))])
+    assert (pair.marks, score.marks) == ((0.0, 1.0), (5.0,))
+
+
+@pytest.mark.slow
+def test_encoders_beside_people_by_the_command_line(models, tmp_path):
+    """A study of VisIT-Bench judged by BERTScore, CLIPScore, RefCLIPScore and METEOR, and five people: Figure 7."""
+    lot = random.Random(11)
+    vocabulary = ["a", "red", "blue", "cat", "dog", "picture", "of"]
+
+    def words() -> str:
+        return " ".join(lot.choices(vocabulary, k=lot.randint(2, 6)))
+
+    (tmp_path / "p").mkdir()
+    items, answers, labels = [], [], []
+    names = ("x", "y", "z")
+    for n in range(8):
+        (tmp_path / "p" / f"{n}.png").write_bytes(png((30 * n, 255 - 20 * n, 90), (40, 40)))
+        items.append({"id": f"题{n}", "question": "What?", "pictures": [f"p/{n}.png"], "reference": words()})
+        answers += [{"item": f"题{n}", "contestant": name, "text": words()} for name in names]
+        for one, two in combinations(names, 2):
+            labels += [
+                {"item": f"题{n}", "judge": "human", "rater": f"r{rater}", "contestants": [one, two],
+                 "marks": [float(won), float(not won)], "ballot": "choice"}
+                for rater in range(5) for won in [lot.random() < 0.6]
+            ]  # fmt: skip
+    for name, rows in (("items", items), ("answers", answers), ("labels", labels)):
+        write_rows(tmp_path / f"{name}.jsonl", rows)
+    judges = [f"bertscore:{models['bert']}?layer=2", f"clipscore:{models['clip']}", f"refclipscore:{models['clip']}",
+              "meteor?stems=porter"]  # fmt: skip
+    (tmp_path / "s.toml").write_text(
+        'name = "s"\nbenchmark = "visitbench"\ndata = "items.jsonl"\nresponses = "answers.jsonl"\n'
+        f'labels = "labels.jsonl"\nledger = "s.ledger"\njudges = {json.dumps(judges)}\n',
+        encoding="utf-8",
+    )
+    table = cli("run", tmp_path / "s.toml", "--quiet", "--json").tables["people"]
+    accuracy = cells(table, "accuracy", "judge", "people who agree")
+    seen, near = by_clip(models["clip"])
+    stemmer = PorterStemmer(mode=PorterStemmer.ORIGINAL_ALGORITHM)
+    said = {(row["item"], row["contestant"]): row["text"] for row in answers}
+    worth: dict[str, dict[tuple[str, str], float]] = {name: {} for name in ("bert", "clip", "refclip", "meteor")}
+    for item in items:
+        reference, picture = str(item["reference"]), tmp_path / str(item["pictures"][0])
+        for name in (*names, "reference"):
+            text, place = said.get((item["id"], name), reference), (str(item["id"]), name)
+            worth["bert"][place] = by_hand(models["bert"], 2, text, reference)
+            look, likeness = 2.5 * max(seen(text, picture), 0.0), max(near(text, reference), 0.0)
+            worth["clip"][place] = look
+            worth["refclip"][place] = 2 * look * likeness / (look + likeness) if look + likeness else 0.0
+            worth["meteor"][place] = single_meteor_score(
+                reference.split(), text.split(), stemmer=stemmer, wordnet=NoSynonyms()
+            )
+    votes: dict[tuple[str, str, str], list[bool]] = {}
+    for row in labels:
+        votes.setdefault((row["item"], *row["contestants"]), []).append(row["marks"][0] == 1)
+    starts = {"bert": "bertscore+", "clip": "clipscore+", "refclip": "refclipscore+", "meteor": "meteor+porter"}
+    for metric, start in starts.items():
+        hits: dict[str, list[float]] = {}
+        for (item_id, one, two), each in votes.items():
+            gap = worth[metric][item_id, one] - worth[metric][item_id, two]
+            right = 0.5 if abs(gap) < 1e-9 else float((gap > 0) == (sum(each) > 2))
+            for level in (f"{max(sum(each), 5 - sum(each))}/5", "all"):
+                hits.setdefault(level, []).append(right)
+        found = {level: share for (judge, level), share in accuracy.items() if judge.startswith(start)}
+        assert found == pytest.approx({level: fmean(each) for level, each in hits.items()}), metric
+
+
+def by_clip(folder: Path):
+    """Cosines by transformers alone: of a text with a picture, of a text with a text."""
+    import torch
+    from PIL import Image
+    from transformers import CLIPModel, CLIPProcessor
+
+    model, processor = CLIPModel.from_pretrained(folder).eval(), CLIPProcessor.from_pretrained(folder)
+
+    def feature(**given):
+        with torch.no_grad():
+            found = model.get_text_features(**given) if "input_ids" in given else model.get_image_features(**given)
+        row = getattr(found, "pooler_output", found)[0].double()
+        return row / row.norm()
+
+    def of_text(text: str):
+        return feature(**processor.tokenizer(text, return_tensors="pt", truncation=True, max_length=16))
+
+    def seen(text: str, path: Path) -> float:
+        pixels = processor.image_processor(images=Image.open(path).convert("RGB"), return_tensors="pt")
+        return float(of_text(text) @ feature(**pixels))
+
+    return seen, lambda one, two: float(of_text(one) @ of_text(two))

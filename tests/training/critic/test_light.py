@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from fullbench import Case, Choice, Item, Real, Response, Score
 from fullbench.cli.app import app
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
+from fullbench.studies.progress import LineWatch
 from fullbench.studies.specs import judge as judge_of
 from fullbench.training.critic import light
 from fullbench.training.critic.asking import Asking
@@ -77,9 +79,19 @@ def test_the_folder_is_a_judge_of_scores_pairs_and_real_numbers(small):
     assert judge_of(f"trained:{folder / 'c'}").name == judge.name
 
 
-def test_eval_gives_the_figures_that_train_gave_and_leaves_out_what_was_learned(small):
+def test_eval_gives_the_figures_that_train_gave_and_leaves_out_what_was_learned(small, monkeypatch):
     folder, made, before = small
-    after = json.loads(run("eval", folder / "c", *options(made), "--json"))
+    monkeypatch.setattr(LineWatch.__init__, "__defaults__", (0.0,))  # a line for each answer, not every five seconds
+    done = CliRunner().invoke(app, ["critic", "eval", str(folder / "c"), *options(made), "--json"])
+    after = json.loads(done.stdout)
+    said = [line for line in done.stderr.splitlines() if line.startswith("trying: ")]
+    assert [line.split(",")[0] for line in said] == [f"trying: {n} of 24" for n in range(1, 25)], (
+        "two judges, 12 answers"
+    )
+    assert all(re.search(r"/s, 0 faults, 0 failed, .* left$", line) for line in said[1:])
+    assert (
+        "trying" not in CliRunner().invoke(app, ["critic", "eval", str(folder / "c"), *options(made), "--quiet"]).stderr
+    )
     pick = {table["name"]: table["rows"] for table in before}
     assert {table["name"]: table["rows"] for table in after} == pick
     assert pick["errors"][-1][1]["n"] == 12

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 
+import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
+from fullbench.reports.charts import chart
+from fullbench.training.critic.learning import learning
 from fullbench.training.critic.progress import LineWatch, LiveWatch
 
 
@@ -36,3 +40,26 @@ def test_the_bar_shows_the_same():
         LiveWatch(progress).step(1, 4, 0.75, 100, 2.0)
         assert progress.tasks[0].fields == {"loss": "loss 0.7500", "speed": "50 tokens/s", "left": "6 s left"}
         assert progress.tasks[0].completed == 1
+
+
+def test_the_losses_of_a_run_are_a_table_and_a_curve(tmp_path):
+    losses = [{"step": n, "loss": 3.8 / (n + 1), "lr": 1e-5, "tokens": 100 + n, "seconds": 0.5} for n in range(90)]
+    (tmp_path / "run").mkdir()
+    assert learning(tmp_path) is None
+    (tmp_path / "run" / "losses.jsonl").write_text("".join(json.dumps(line) + "\n" for line in losses))
+    table = learning(tmp_path)
+    ends = table.column("step number")
+    assert (len(ends), ends[-1]) == (40, 90)
+    for start, end, mean, rate in zip(
+        [0, *ends],
+        ends,
+        table.column("mean loss"),
+        table.column("tokens a second"),
+        strict=False,
+    ):
+        part = losses[start:end]
+        assert mean == pytest.approx(sum(line["loss"] for line in part) / len(part))
+        assert rate == pytest.approx(sum(line["tokens"] for line in part) / (0.5 * len(part)))
+    assert "90 steps in 40 rows" in table.notes[0]
+    drawn = chart(table)
+    assert len(drawn.spec["data"]["values"]) == 40

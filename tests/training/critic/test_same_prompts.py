@@ -18,6 +18,7 @@ from fullbench.training.critic.description import Critic
 from fullbench.training.critic.encoding import Encoder
 from fullbench.training.critic.ruling import CutJudge
 from fullbench.training.critic.scored import from_files, scored
+from tests.journeys.commands import write_rows
 
 TASKS = ["Counting", "OCR", "Writing", "Coherence", "no such task"]
 
@@ -93,7 +94,14 @@ def data(tmp_path):
         {"item": item["id"], "contestant": who, "text": f"{who} 答 {item['id']}"} for item in items for who in "ab"
     ]
     labels = [
-        {"item": row["item"], "contestant": row["contestant"], "score": 6, "ballot": "score:1-10", "rater": who}
+        {
+            "item": row["item"],
+            "contestant": row["contestant"],
+            "score": 6,
+            "ballot": "score:1-10",
+            "rater": who,
+            "text": "数目不对。",
+        }
         for row in responses
         for who in ("ann", "bob")
     ]
@@ -113,9 +121,10 @@ def plain(messages: list[dict]) -> tuple[tuple[str, str], ...]:
     return tuple(told)
 
 
-def run(*words: object) -> None:
+def run(*words: object) -> str:
     done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
@@ -167,6 +176,112 @@ def test_training_trying_judging_and_running_ask_the_same(server, data, language
             rules = [name for name in RULES if blocks.block(RULES[name]) in prompt[-1][1]]
             assert (task in rules) == (task in RULES)
             assert bool(rules) == (task in RULES)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("mode", ["direct", "analyze"])
+def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(server, data, monkeypatch, mode):
+    """A small Llama is really trained and tried: its tokens are those of the words that a server is sent."""
+    pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")
+    from fullbench.models import local
+    from fullbench.training.critic import encoding
+    from tests.training.critic import tiny
+
+    url, asked = server
+    monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
+    monkeypatch.chdir(data)
+    words = wording("zh")
+    texts = [*(text for _, text in words.turns), *words.blocks.values()]
+    base = tiny.model(data / "base", texts, size=1500, window=8192)
+    seen: list[str] = []
+
+    def spied(tokenizer, turns):
+        """The real tokens, kept as the text that they are."""
+        ids = tokenize(tokenizer, turns)
+        seen.append(tokenizer.decode(ids))
+        return ids
+
+    tokenize = local.tokenize
+    monkeypatch.setattr(local, "tokenize", spied)
+    monkeypatch.setattr(encoding, "tokenize", spied)
+    files = ("--items", "items.jsonl", "--responses", "responses.jsonl", "--labels", "labels.jsonl")
+    learn = ("critic", "train", *files, "--base", base, "--out", "c", "--share", 0.4, "--epochs", 2, "--batch", 6,
+             "--micro", 1, "--target", 64, "--device", "cpu", "--mode", mode, "--quiet")  # fmt: skip
+    run(*learn, "--no-eval")
+    train = set(seen)
+    rows = [json.loads(line) for line in Path("c/run/split.jsonl").read_text(encoding="utf-8").splitlines()]
+    learned = {(row["item"], row["contestant"]) for row in rows if row["split"] == "train"}
+    seen.clear()
+    run("critic", "eval", "c", *files, "--device", "cpu", "--quiet")
+    tried = set(seen)
+    tables = {table["name"]: table for table in json.loads(run(*learn, "--json"))}
+    losses = [json.loads(line)["loss"] for line in Path("c/run/losses.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row[1] for row in tables["learning"]["rows"]] == pytest.approx(losses)
+    assert len(losses) > 1
+
+    spec = f"critic:openai:judge@{url}?mode={mode}&key_env=FULLBENCH_TEST_KEY"
+    asked.clear()
+    run("judge", *files[:4], "--ballot", "score:1-10", "--judge", spec, "--ledger", "judge.ledger", "--quiet")
+    judged = {plain(messages) for messages in asked}
+    Path("study.toml").write_text(
+        f'name = "s"\nitems = "items.jsonl"\nresponses = "responses.jsonl"\nballots = ["score:1-10"]\n'
+        f'judges = ["{spec}"]\nledger = "run.ledger"\n',
+        encoding="utf-8",
+    )
+    asked.clear()
+    run("run", "study.toml", "--quiet")
+    assert {plain(messages) for messages in asked} == judged
+
+    def chat(messages: tuple[tuple[str, str], ...]) -> str:
+        return "".join(f"<|{role}|>{text}<|end|>" for role, text in messages) + "<|assistant|>"
+
+    def whose(messages: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+        who, item = re.search(r"([ab]) 答 (q\d)", messages[-1][1]).groups()
+        return item, who
+
+    assert train == {chat(messages) for messages in judged if whose(messages) in learned}
+    assert tried == {chat(messages) for messages in judged if whose(messages) not in learned}
+    assert train
+    assert tried
+
+
+def test_a_chinese_prompt_is_chinese_and_what_the_first_edition_was_paid_is_not_asked_again(
+    server, tmp_path, monkeypatch
+):
+    url, asked = server
+    monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
+    monkeypatch.chdir(tmp_path)
+    turns = [
+        {"role": "system", "parts": ["说中文。"]}, {"role": "user", "parts": ["图里有什么？"]},
+        {"role": "assistant", "parts": ["两只猫。"]}, {"role": "user", "parts": ["再数一遍？"]},
+    ]  # fmt: skip
+    item = {"id": "q", "turns": turns, "reference": "三只。", "tags": {"task": "Incoherence"}}
+    write_rows(Path("items.jsonl"), [item])
+    answers = [{"item": "q", "contestant": who, "text": f"{who}只。"} for who in "二三四"]
+    write_rows(Path("answers.jsonl"), answers)
+
+    def judge(options: str) -> list[str]:
+        asked.clear()
+        spec = f"critic:openai:judge@{url}?key_env=FULLBENCH_TEST_KEY{options}"
+        run("judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "score:1-10", "--judge",
+            spec, "--ledger", "zh.ledger", "--quiet")  # fmt: skip
+        return ["\n".join(words for _, words in plain(prompt)) for prompt in asked]
+
+    first = judge("&edition=1")
+    assert len(first) == 3
+    assert all("assistant: 两只猫" in prompt and "<response A" in prompt for prompt in first)
+    assert judge("") == [], "the second edition takes over what the first was paid for"
+    Path("zh.ledger").unlink()
+    second = judge("")
+    assert len(second) == 3
+    for prompt in second:
+        assert "系统设定：说中文。\n用户：图里有什么？\n助手：两只猫。" in prompt
+        own = re.sub(r"回答 [0-9a-f]{8} ", "", prompt)
+        assert set(re.findall("[A-Za-z]+", own)) == {"JSON", "Rating", "Reason"}
+        assert prompt.index('"Rating"') < prompt.index('"Reason"')
+    english = judge("&language=en")
+    assert all(prompt.index('"Rating"') < prompt.index('"Reason"') for prompt in english)
 
 
 EXACT = """=== user

@@ -125,6 +125,29 @@ def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, orga
     assert organiser.get(case).status_code == 200
 
 
+def test_figures_by_tag_are_gone_when_people_begin_to_judge(shown, viewer):
+    """At once, not when boards were computed anew: a group may be one item, whose rulings its figures tell."""
+    board = Served().board(boards.board_name("default", "steady", "overall"))
+    by_task, anew = "Won, by task", "are computed anew"
+    before = viewer.get(board).text
+    assert (by_task in before, anew in before) == (True, False)
+    assert viewer.get("/?task=task:counting").text.count("data-tip") > 0
+    with writing(shown.state.engine) as connection:
+        items = connection.execute(select(tables.items.c.name).order_by(tables.items.c.name).limit(1)).scalars().all()
+        made = studies.create(connection, studies.Plan("begun", "pair"))
+        studies.add(connection, made, [pair(item) for item in items])
+    now = viewer.get(board).text
+    assert (by_task in now, anew in now) == (False, True)
+    assert "Who beats whom" in now
+    assert "data-tip" not in viewer.get("/?task=task:counting").text
+    updater.update(shown.state.engine, shown.state.ledger)
+    later = viewer.get(board).text
+    assert (by_task in later, anew in later) == (True, False)
+    with writing(shown.state.engine) as connection:
+        studies.set_state(connection, made.id, "closed")
+    assert by_task in viewer.get(board).text, "what is over hides nothing"
+
+
 def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):
     case = some_case(annotator)
     key = case.rsplit("/", 1)[1]

@@ -51,11 +51,13 @@ def bring(source: Path | None = None) -> Brought:
 
 
 def wording(manner: str = "") -> Mapping[str, Any]:
-    """The critic's words, by the rules of each task; `manner` is their language, `zh` where nothing is said."""
-    from fullbench.judges.critic import words
+    """The critic's words, by the rules of each task; `manner` is their language, `zh` where nothing is said, with `-1`
+    after it for the first edition."""
+    from fullbench.judges.critic import edition_named, words
     from fullbench.nouns.text import language_named
 
-    return words(language_named(manner or "zh"))
+    language, _, edition = (manner or "zh").partition("-")
+    return words(language_named(language), edition=edition_named(edition or "2"))
 
 
 def reproduce(data: Path) -> Reproduction:
@@ -72,9 +74,13 @@ align_mm = Benchmark(
     cases=cases,
     tables=tables,
     wording=wording,
-    manners=("zh", "en"),
+    manners=("zh", "en", "zh-1", "en-1"),
     bring=bring,
     reproduce=reproduce,
-    tasks={"verify": "whether a reference can be accepted", "rewrite": "whether a rewording asks the same"},
+    tasks={
+        "write": "the reference answer to a question",
+        "verify": "whether a reference can be accepted",
+        "rewrite": "whether a rewording asks the same",
+    },
 )
 """AlignMMBench: answers rated from 1 to 10 by the rules of their task, over several wordings of each question."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import median
-from typing import Literal
+from typing import Literal, get_args
 
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, word
@@ -54,8 +54,10 @@ def quadrants(contestants: Sequence[Row], *, split: tuple[float, float] | None =
         notes.append(
             Note("align-mm.quadrants.control", "A control without pictures is in no quadrant and moves no median.")
         )
-    finite = None if lines is None or math.isinf(lines[1]) else lines
-    hint = {"kind": "scatter", "x": "Avg", "y": "alignment", "label": "contestant", "split": finite}
+    drawn = None if lines is None else (lines[0], None if math.isinf(lines[1]) else lines[1])
+    hint = {"kind": "scatter", "x": "Avg", "y": "alignment", "label": "contestant", "split": drawn,
+            "corners": list(get_args(Quadrant)) if drawn and drawn[1] is not None else [],
+            "infinite": INFINITE}  # fmt: skip
     title: str = Note("align-mm.quadrants.title", "How well and how steadily")
     if source:
         title = Note("title.source", "{title} ({source})", title=title, source=source)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fullbench.benchmarks.align_mm import release
+from fullbench.errors import InputError
 from fullbench.files.nouns import own_items, read_items, read_responses, read_verdicts
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
@@ -33,6 +34,10 @@ def bring(source: Path | None = None) -> Brought:
         from fullbench.benchmarks.align_mm.sample import record
 
         return Brought(record())
+    if source.is_file():
+        raise InputError(
+            "a file of items brings no answers; name contestants or responses in the study beside it", path=source
+        )
     if (source / "items.jsonl").exists():
         return Brought(_own(source))
     questions = release.read_questions(source)

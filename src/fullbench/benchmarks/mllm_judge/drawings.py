@@ -84,7 +84,8 @@ def _density(lengths: Mapping[str, Sequence[int]]) -> list[list[Cell]]:
     most = max(float(np.quantile(every, 0.99)), 1.0)
     width = most / BINS
     rows: list[list[Cell]] = []
-    for name, each in lengths.items():
+    # Sorted: a run has its verdicts and responses in another order than its ledger.
+    for name, each in sorted(lengths.items()):
         counts = Counter(min(int(length / width), BINS - 1) for length in each)
         rows += [[name, (place + 0.5) * width, counts[place] / len(each)] for place in range(BINS)]
     return rows

@@ -120,7 +120,7 @@ def _leaning(what: str, model: Callable[[], Explained], toward: Floats) -> list[
 def _each_other(reviews: Reviews) -> Iterator[list[Cell]]:
     what = Note("peers.warnings.each-other", "two reviewers favour each other")
     try:
-        pairs = mutual(reviews.rulings()[0], len(reviews.names))
+        pairs = mutual(reviews.rulings()[0], len(reviews.names), alpha=ALPHA_EACH_OTHER)
     except Undefined as reason:
         yield [what, "", None, None, _open(), sentence(reason)]
         return

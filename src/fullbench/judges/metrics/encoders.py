@@ -168,7 +168,7 @@ class ClipTexts(AsksNobody):
             figures, cut = self._figures(case)
             told = " ".join(f"{figure:.4f}" for figure in figures)
             told += f" ({cut} texts cut to what the model reads)" if cut else ""
-            marks = marks_from(case.ballot, [min(figure, 1.0) for figure in figures])
+            marks = marks_from(case.ballot, figures)
             yield Verdict.of(case, self.name, "recused" if marks is None else marks, text=told)
 
     def _figures(self, case: Case) -> tuple[list[float], int]:

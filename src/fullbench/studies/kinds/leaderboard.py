@@ -35,7 +35,7 @@ class Growing:
         self.asked = boards.Asked(
             study.benchmark or "", study.data, answers, model, options.get("predictions"), study.judges[0],
             options.get("manner", ""), options.get("reader"), study.without_pictures, study.pictures_from,
-            study.limit,
+            study.limit, bool(options.get("withheld", False)),
         )  # fmt: skip
 
     def plan(self, ledger: Ledger) -> Table:

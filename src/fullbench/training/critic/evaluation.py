@@ -23,6 +23,8 @@ from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.stats import weighted
 from fullbench.stats.agreement import absolute_error
 from fullbench.stats.comparison import paired_difference
+from fullbench.studies.engines.work import Tally
+from fullbench.studies.progress import watching
 from fullbench.training.critic.description import Critic
 from fullbench.training.critic.folder import judge_in
 from fullbench.training.critic.ruling import CUT
@@ -65,15 +67,23 @@ def held_out(scored: Sequence[Scored]) -> list[Scored]:
     return held
 
 
-def tried(record: Record, scored: Sequence[Scored], judges: Sequence[Judge], people: str = "human") -> Record:
+def tried(
+    record: Record, scored: Sequence[Scored], judges: Sequence[Judge], people: str = "human", *, quiet: bool = True
+) -> Record:
     """The people's labels with what the judges say of the answers that were held out, each heard once."""
     cases = {answer.case.key: answer.case for answer in held_out(scored)}
     verdicts: list[Verdict] = []
-    for judge in judges:
-        for outcome in judge.hear(cases.values()):
-            if isinstance(outcome, Failure):
-                raise InputError(f"{judge.name} gave no reply: {outcome.error}")
-            verdicts.append(outcome)
+    with watching("trying", [judge.name for judge in judges], len(cases), quiet=quiet) as watch:
+        for judge in judges:
+            tally = Tally(judge.name)
+            for outcome in judge.hear(cases.values()):
+                if isinstance(outcome, Failure):
+                    raise InputError(f"{judge.name} gave no reply: {outcome.error}")
+                verdicts.append(outcome)
+                tally.done += 1
+                tally.faults.update([outcome.fault] if outcome.fault else [])
+                if watch is not None:
+                    watch.step(tally)
     labels = tuple(label for label in record.verdicts if label.judge == people)
     return tagged(Record((*labels, *verdicts), record.items, record.responses), scored)
 
@@ -87,6 +97,7 @@ def report(
     people: str = "human",
     device: str = "auto",
     seed: int = 0,
+    quiet: bool = True,
 ) -> list[Table]:
     """The six figures of the critic in a folder beside those of a constant and of its base; what changed; the faults.
 
@@ -94,7 +105,7 @@ def report(
     """
     critic, after = Critic.read(folder), judge_in(folder, device=device)
     judges = [usual(critic), *([before] if before else []), after]
-    heard = tried(record, scored, judges, people)
+    heard = tried(record, scored, judges, people, quiet=quiet)
     spec, marked = critic.asking.ballot, heard.where(fault=None)
     tables = [*agreement.tables(heard, people, spec=spec, seed=seed), errors(heard, critic, people, seed=seed)]
     if before and {before.name, after.name} <= set(marked.judges):

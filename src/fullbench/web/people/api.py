@@ -95,6 +95,7 @@ class StudyWish(Shape):
     unverified: bool = False
     with_reference: bool = False
     own_pictures: bool = False
+    asks: Annotated[tuple[Literal["instruction", "caption", "reference"], ...], Field(max_length=3)] = ()
     items: Annotated[list[ItemWish], Field(min_length=1, max_length=10_000)]
     responses: Annotated[tuple[ResponseWish, ...], Field(max_length=50_000)] = ()
 
@@ -172,9 +173,10 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
     chosen = wish.model_dump(include={"paper", "reference", "reason", "confirm"})
     plan = Plan(
         **wish.model_dump(
-            exclude={"items", "responses", "draft", "unverified", "with_reference", "own_pictures", *chosen}
+            exclude={"items", "responses", "draft", "unverified", "with_reference", "own_pictures", "asks", *chosen}
         ),
-        options={name: value for name, value in chosen.items() if value} | asking_of(wish.kind, wish.own_pictures),
+        options={name: value for name, value in chosen.items() if value}
+        | asking_of(wish.kind, wish.asks, own_pictures=wish.own_pictures),
     )
     study = studies.create(connection, plan, draft=wish.draft)
     items = [_item(request, connection, caller, sent_item) for sent_item in wish.items]

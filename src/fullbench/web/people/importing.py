@@ -133,7 +133,8 @@ def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]
             raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
         record = material.ledger.record(material.judges or None, study=_study(material))
         verdicts, votes = sources.reviewed(record, material.judges, study.rules.criterion)
-        return list(sources.appeals(record, verdicts)), Omitted(votes=votes)
+        others = sources.on_other_criteria(record, material.judges, verdicts, study.rules.criterion)
+        return list(sources.appeals(record, verdicts)), Omitted(votes=votes, other_criteria=others)
     if kind.name == "rewrite":
         if material.queue is None:
             raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")

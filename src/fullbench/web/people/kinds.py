@@ -302,10 +302,9 @@ class Write(Kind):
     """Something new in a person's own words. It is no verdict: what comes of it are items."""
 
     name, title, ballot = "write", key("Write"), YES_NO.spec
-    does = key("A picture; people write an instruction and a caption.")
-    asks = ("instruction", "caption")
-    brings = "picture"
-    """What a study may ask for as well: pictures of people's own, in the places of those shown."""
+    does = key("A picture; people write an instruction and a caption, or the reference answer.")
+    asks, usual, brings = ("instruction", "caption", "reference"), ("instruction", "caption"), "picture"
+    """What a study may ask for, what it asks for where it does not say, and pictures of people's own beside."""
 
     def check(self, rules: Rules, content: Content) -> None:
         if content.responses:
@@ -318,7 +317,7 @@ class Write(Kind):
             )
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        wanted = rules.options.get("asks", self.asks)
+        wanted = rules.options.get("asks", self.usual)
         answer: dict[str, Any] = {
             name: forms.words(fields, name, need=True)[name] for name in self.asks if name in wanted
         }

@@ -8,7 +8,7 @@ of figures.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -26,6 +26,7 @@ from fullbench.nouns.item import AUTHOR, Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import ADJUDICATION, PEOPLE, PILOT, Verdict
+from fullbench.studies.verified import VERIFIED
 from fullbench.web import pictures
 from fullbench.web.accounts.users import Pseudonyms, pseudonyms
 from fullbench.web.database import insert_here
@@ -257,7 +258,16 @@ def written(connection: Connection, study: Study, find: Find | None = None) -> I
         item = kind.item(vote.answer, content, f"{content.item.id}-w{number}", find)
         if item is not None:
             # Whoever wrote it does not judge it in a later study.
-            yield replace(item, tags={**item.tags, AUTHOR: people.get(vote.person, vote.person)})
+            author = {AUTHOR: people.get(vote.person, vote.person)}
+            yield _referenced(replace(item, tags={**item.tags, **author}), vote.answer)
+
+
+def _referenced(item: Item, answer: Mapping[str, Any]) -> Item:
+    """The item with the reference that somebody wrote, not verified until others accept it."""
+    if "reference" not in answer:
+        return item
+    tags = {tag: value for tag, value in item.tags.items() if tag != "label"}
+    return replace(item, reference=str(answer["reference"]), tags={**tags, VERIFIED: "no"})
 
 
 def answered(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:

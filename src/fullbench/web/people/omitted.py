@@ -19,7 +19,7 @@ OPTION = "omitted"
 @dataclass(frozen=True)
 class Omitted:
     """Counts: `unverified` of `items`, requests for questions, pairs that no order by gain holds, people's own votes
-    where judges' rulings are reviewed, and tasks over a limit."""
+    where judges' rulings are reviewed, verdicts on other criteria than the one asked for, and tasks over a limit."""
 
     items: int = 0
     unverified: int = 0
@@ -27,6 +27,7 @@ class Omitted:
     pairs: int = 0
     over_limit: int = 0
     votes: int = 0
+    other_criteria: int = 0
 
     @property
     def option(self) -> dict[str, dict[str, int]]:
@@ -68,6 +69,14 @@ class Omitted:
                     "{n:,} votes of people with a reason were left out: judges' rulings are reviewed here; "
                     "--judge human asks about people's.",
                     n=self.votes,
+                ),
+            ),
+            (
+                self.other_criteria,
+                Note(
+                    "web.people.omitted.criteria",
+                    "{n:,} verdicts on other criteria were left out.",
+                    n=self.other_criteria,
                 ),
             ),
             (

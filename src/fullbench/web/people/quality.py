@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from statistics import median
 
@@ -29,6 +30,8 @@ HASTE = 0.3
 HASTY = 0.25
 """Above this share of hasty votes a person's speed is suspicious."""
 ORDERED = {"score", "rate", "rank"}
+FURTHER: Mapping[str, Mapping[str, Distance]] = {"agree": {"grade": "ordinal", "hallucination": "nominal"}}
+"""What else than the label people say in tasks of a kind, and how far apart two of its values are."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,10 @@ def agreement(study: Study, counted_votes: Sequence[Vote]) -> Table:
         ),
         word("pairs of votes that say the same"): lambda: _pairs_same(counted_votes),
     }
+    for name, apart in FURTHER.get(study.kind_name, {}).items():
+        what = Note("web.people.quality.alpha-of", "{figure}, {what}",
+                    figure=word(f"Krippendorff's alpha ({apart})"), what=word(name))  # fmt: skip
+        figures[what] = partial(_further, counted_votes, name, apart)
     if study.votes > 1:
         kappa = Note("web.people.quality.kappa", "Fleiss' kappa (first {n} votes of each task)", n=study.votes)
         figures[kappa] = lambda: fleiss_kappa(*first, resamples=300)
@@ -96,6 +103,14 @@ def agreement(study: Study, counted_votes: Sequence[Vote]) -> Table:
         headings("figure", "value"),
         rows,
         gaps.notes,
+    )
+
+
+def _further(counted_votes: Sequence[Vote], name: str, distance: Distance) -> Estimate:
+    """Krippendorff's alpha of one more thing that people said."""
+    rated = [(str(vote.task), float(vote.answer[name])) for vote in counted_votes if vote.answer.get(name) is not None]
+    return krippendorff_alpha(
+        [unit for unit, _ in rated], [mark for _, mark in rated], distance=distance, resamples=300
     )
 
 

@@ -101,6 +101,7 @@ class Shown:
             "criterion": self.criterion,
             "reference": self.reference,
             "captions": list(self.captions),
+            "asks": list(self.about.get("asks", ())),
             "guideline": self.guideline,
         }
 
@@ -162,7 +163,7 @@ def _about(study: Study, about: Mapping[str, Any], guideline: str) -> dict[str, 
         return {"judged": judged, "ruling": about.get("ruling", ""), "grades": grades}
     if study.kind_name == "write":
         known = (*Write.asks, Write.brings)
-        return {"asks": [name for name in known if name in study.rules.options.get("asks", Write.asks)],
+        return {"asks": [name for name in known if name in study.rules.options.get("asks", Write.usual)],
                 "family": about.get("family", "")}  # fmt: skip
     if study.kind_name == "verify":
         return {"faulty": FAULTY, "complaints": tuple(COMPLAINTS)}

@@ -103,6 +103,20 @@ def reviewed(record: Record, judges: Collection[str] = (), criterion: str = OVER
     return chosen, len(verdicts) - len(chosen)
 
 
+def on_other_criteria(record: Record, judges: Collection[str], chosen: Sequence[Verdict], criterion: str) -> int:
+    """How many verdicts a criterion leaves out; refused where it leaves none."""
+    every, _ = reviewed(record, judges)
+    if every and not chosen:
+        raise InputError(
+            Note(
+                "web.wrong.no-verdict-on-criterion",
+                "no verdict with reasons is on the criterion {criterion!r}; there are: {there}",
+                criterion=criterion, there=", ".join(sorted({verdict.criterion for verdict in every})),
+            )
+        )  # fmt: skip
+    return len(every) - len(chosen)
+
+
 def appeals(record: Record, verdicts: Iterable[Verdict]) -> Iterator[Content]:
     """Verdicts of a record with their reasons, to be judged in turn."""
     for verdict in verdicts:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,7 +71,7 @@ def plan(fields: Mapping[str, str]) -> Plan:
     if paper := fields.get("paper", "").strip():
         options["paper"] = paper
     if kind == "write":
-        asked = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.asks)
+        asked = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.usual)
         options["asks"] = [*asked, *([Write.brings] if fields.get(f"asks_{Write.brings}") else [])]
     return Plan(
         fields.get("name", ""),
@@ -245,13 +245,20 @@ def _check_name(name: str) -> None:
         )
 
 
-def asking_of(kind: str, own_pictures: bool) -> dict[str, Any]:
-    """The option of a study in which people write: what is asked for besides the usual."""
-    if not own_pictures:
+def asking_of(kind: str, asks: Sequence[str], *, own_pictures: bool) -> dict[str, Any]:
+    """The option of a study in which people write: what is asked for, where that is not the usual."""
+    if not own_pictures and not asks:
         return {}
     if kind != Write.name:
-        raise InputError(key("people bring pictures of their own where they write: the kind write"))
-    return {"asks": [*Write.asks, Write.brings]}
+        raise InputError(
+            key("people bring pictures of their own where they write: the kind write")
+            if own_pictures
+            else f"--asks says what people write in a study of the kind write; found the kind {kind}"
+        )
+    if unknown := [name for name in asks if name not in Write.asks]:
+        raise InputError(f"people are asked for {', '.join(Write.asks)}; found {unknown[0]!r}")
+    wanted = [name for name in Write.asks if name in asks] or list(Write.usual)
+    return {"asks": [*wanted, *([Write.brings] if own_pictures else [])]}
 
 
 def material(fields: Mapping[str, str], sent_files: Unpacked, ledger: Ledger | None) -> Material:

@@ -116,7 +116,8 @@ class VerdictShown(Shape):
 class VerdictPage(Page[VerdictShown]):
     """Some verdicts, the newest first; `count` of all that are found, at least so many where not `exact`.
 
-    `withheld` verdicts of the whole ledger are kept back while people judge their cases in an open study.
+    `withheld` verdicts of the whole ledger are kept back: people judge their cases in an open study, or their test set
+    is not published.
     """
 
     count: int

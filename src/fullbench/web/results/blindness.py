@@ -1,7 +1,8 @@
 """Who may see what was ruled in a case.
 
-While people judge an item in an open study, its cases are kept from everybody who does not lead studies: names, answers
-and rulings alike, in lists, searches, pages and the API. Annotators see no results at all while a study is open to them
+While people judge an item in an open study, and for ever where it belongs to a test set that is withheld (the tag
+`withheld` is `yes`), its cases are kept from everybody who does not lead studies: names, answers and rulings alike, in
+lists, searches, pages and the API. Annotators see no results at all while a study is open to them
 that does not allow it.
 """
 
@@ -14,6 +15,8 @@ from typing import Any
 from fastapi import HTTPException, Request
 from sqlalchemy import Connection, Select, func, or_, select
 
+from fullbench.nouns import item
+from fullbench.nouns.digests import digest
 from fullbench.web.accounts.users import User
 from fullbench.web.guard import Database, Reader
 from fullbench.web.people import visibility
@@ -23,17 +26,21 @@ from fullbench.web.results.recent import Recent
 from fullbench.web.results.rows import version
 from fullbench.web.words import key
 
-WITHHELD = key("This case is withheld while people judge it in an open study.")
+WITHHELD = key("This case is withheld: people judge it in an open study, or its test set is not published.")
 NO_RESULTS = key("Results are not shown to you while a study that you can work in is open.")
 
 
 def withheld(connection: Connection, user: User | None) -> Select[Any] | None:
     """The catalogue's items whose cases this user must not see; None where there are none."""
-    if visibility.leads(user) or connection.execute(visibility.judged_now().limit(1)).first() is None:
+    t = tables.tags.c
+    unpublished = select(t.item_id).where(t.name == item.WITHHELD, t.value == "yes")
+    if visibility.leads(user) or not any(
+        connection.execute(query.limit(1)).first() is not None for query in (visibility.judged_now(), unpublished)
+    ):
         return None
     i, c = tables.items.c, tables.cases.c
     reviewed = select(c.item_id).where(c.key.in_(visibility.judged_now()))
-    return select(i.id).where(or_(i.name.in_(visibility.judged_now()), i.id.in_(reviewed)))
+    return select(i.id).where(or_(i.name.in_(visibility.judged_now()), i.id.in_(reviewed), i.id.in_(unpublished)))
 
 
 def count(connection: Connection, items: Select[Any] | None) -> int:
@@ -54,6 +61,17 @@ def stamp(connection: Connection) -> list[str]:
         .order_by(studies.c.id)
     )
     return [f"{study} {n}" for study, n in connection.execute(items)]
+
+
+def sealed(stamp_of: str, judged: list[str]) -> str:
+    """The stamp of what was computed while people judged this (`stamp`)."""
+    return f"{stamp_of}-{digest(judged)[:8]}" if judged else stamp_of
+
+
+def outdated(stamp_of: str, judged: list[str]) -> bool:
+    """Whether something was computed before people began to judge what they judge now: its figures by tag may tell
+    rulings that are withheld."""
+    return bool(judged) and not stamp_of.endswith(sealed("", judged))
 
 
 def hidden(connection: Connection, user: User | None, case_keys: Sequence[str]) -> set[str]:

@@ -7,7 +7,7 @@ ledger's columns outside of any request, when verdicts came; a request only read
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -24,6 +24,8 @@ from fullbench.web.results.rows import put, studies
 from fullbench.web.results.rulings import is_person
 
 Links = Sequence[Sequence[Filter | None]]
+BEFORE = "!"
+"""Ends the stamp of a board that is shown without its figures by tag, see `stamps`."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ class Board:
     @property
     def name(self) -> str:
         return board_name(self.study, self.judge, self.criterion)
+
+    @property
+    def without_tags(self) -> bool:
+        """Whether its figures by tag are left out until they are computed anew."""
+        return self.stamp.endswith(BEFORE)
 
 
 def board_name(study: str, judge: str, criterion: str) -> str:
@@ -175,10 +182,24 @@ def find(connection: Connection, name: str, *, leading: bool = False, tag: str =
     """
     b = tables.boards.c
     row = connection.execute(select(b.body, b.stamp).where(b.name == name, b.kind == "board")).first()
-    return None if row is None else load(row.body, row.stamp, leading=leading, tag=tag)
+    if row is None:
+        return None
+    if not blindness.outdated(row.stamp, blindness.stamp(connection)):
+        return load(row.body, row.stamp, leading=leading, tag=tag)
+    board = load(row.body, row.stamp + BEFORE, leading=leading, tag=tag)
+    return replace(board, tables=[linked for linked in board.tables if "tag" not in linked.table.source])
 
 
 def stamps(connection: Connection) -> dict[str, str]:
-    """What every board and card that is there was computed from."""
-    b = tables.boards.c
-    return {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp))}
+    """What every board and card that is there was computed from.
+
+    Of what was computed before people began to judge some items, boards are shown without their figures by tag until
+    they are computed anew, and cards not at all.
+    """
+    b, judged = tables.boards.c, blindness.stamp(connection)
+    known: dict[str, str] = {}
+    for row in connection.execute(select(b.name, b.stamp, b.kind)):
+        before = row.kind in {"board", "card"} and blindness.outdated(row.stamp, judged)
+        if not before or row.kind == "board":
+            known[row.name] = row.stamp + BEFORE * before
+    return known

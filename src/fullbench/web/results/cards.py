@@ -117,9 +117,11 @@ def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named
     names = judges(connection)
     totals = {names[judge]: (int(n), last) for judge, n, last in counts}
     # Where people judge items, their tags are left out of every figure.
-    judged = [{"judged": judged}] if (judged := blindness.stamp(connection)) else []
+    judged = blindness.stamp(connection)
     return {
-        name: digest([counted, totals.get(PEOPLE), *([failed[name]] if name in failed else []), *judged])[:16]
+        name: blindness.sealed(
+            digest([counted, totals.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16], judged
+        )
         for name, counted in totals.items()
         if not is_panel(name) or name in named
     }
@@ -206,7 +208,7 @@ def find(connection: Connection, study: str, judge: str) -> tuple[Card, str] | N
     """A judge's card and its stamp; None where it is not computed (yet)."""
     b = tables.boards.c
     row = connection.execute(select(b.body, b.stamp).where(b.name == card_name(study, judge))).first()
-    if row is None:
+    if row is None or blindness.outdated(row.stamp, blindness.stamp(connection)):
         return None
     value = orjson.loads(row.body)
     value["lead"] = unpack(value["lead"], value.pop("said", None))

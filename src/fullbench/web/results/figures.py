@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.columns.builder import case_numbers
 from fullbench.columns.table import Columns, Family
-from fullbench.figures import corrected, leaderboard, slices
+from fullbench.figures import corrected, history, leaderboard, slices
 from fullbench.figures.places import ballot_of, from_family, placed
 from fullbench.figures.slices import Slice
 from fullbench.nouns.headings import headings
@@ -33,8 +37,34 @@ class Subject:
     link: str = ""
 
 
-def compute(columns: Columns, subject: Subject, tags: Tags) -> Board:
-    """All tables of a board that there is something for; `tags` has the items' values of each tag."""
+@dataclass(frozen=True)
+class Times:
+    """When a judge ruled on its cases: their numbers in rising order, and when it first ruled on each."""
+
+    cases: npt.NDArray[np.uint64]
+    at: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Any, ...]]) -> Times:
+        """From the keys of cases and the times of verdicts on them."""
+        keys, at = zip(*rows, strict=True) if (rows := list(rows)) else ((), ())
+        cases, first = case_numbers(keys) if keys else np.zeros(0, dtype=np.uint64), np.array(at, dtype=np.float64)
+        order = np.lexsort((first, cases))
+        return cls(cases[order], first[order])
+
+    def behind(self, columns: Columns) -> npt.NDArray[np.float64] | None:
+        """When the verdicts of these columns were given; None where that is not known of all of them."""
+        if not len(self.cases):
+            return None
+        place = np.minimum(np.searchsorted(self.cases, columns.case), len(self.cases) - 1)
+        return self.at[place] if (self.cases[place] == columns.case).all() else None
+
+
+def compute(columns: Columns, subject: Subject, tags: Tags, times: Times | None = None) -> Board:
+    """All tables of a board that there is something for; `tags` has the items' values of each tag.
+
+    With the times of its verdicts, how the ranks went is one of them.
+    """
     verdicts = columns.of(study=subject.study, judge=subject.judge, criterion=subject.criterion)
     parts = {cast("Family", family): part for (family,), part in verdicts.by("family")}
     ruled = [family for family in ORDER if family in parts and (parts[family].fault < 0).any()]
@@ -46,6 +76,10 @@ def compute(columns: Columns, subject: Subject, tags: Tags) -> Board:
         several = len(ruled) > 1
         linked.append(_leaderboard(board, parts[family], subject, several=several))
         closer += _closer(board, subject, tags, several=several)
+        at = None if times is None else times.behind(parts[family])
+        if at is not None and (went := history.daily(parts[family], key, at)) is not None:
+            went_by = Linked(went, (), [] if went.chart is None else [went.chart])
+            closer.append(_named(went_by, family) if several else went_by)
     if not is_panel(subject.judge):
         linked = _signed(columns, subject, linked)
     return Board(subject.study, subject.judge, subject.criterion, len(verdicts.latest()), [*linked, *closer])

@@ -50,11 +50,11 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
                 break
             if is_panel(judge) and judge not in named:
                 with reading(engine) as connection:
-                    source = panels.columns(connection, study, judge)
+                    source, times = panels.columns(connection, study, judge), None
             else:
-                source = columns
+                source, times = columns, figures.Times.of(ledger.narrow("case_key", "at", judge=judge, study=study))
             subject = figures.Subject(study, judge, criterion, study if place else "")
-            board = figures.compute(source, subject, tags)
+            board = figures.compute(source, subject, tags, times)
             note = seated.pilot_note(ledger, study) if is_person(judge) else None
             if note is not None:
                 board = replace(board, tables=[_with_note(linked, note) for linked in board.tables])
@@ -102,17 +102,19 @@ def _stamps(
         return counted.get((study, PEOPLE, criterion))
 
     return {
-        key: digest(
-            [
-                *own,
-                tagged,
-                *([{"judged": judged}] if judged else []),
-                turned if is_panel(key[1]) else [],
-                beside(*key),
-                *([failed[key[1]]] if key[1] in failed else []),
-                *([{"pilot": pilots[key[0]]}] if is_person(key[1]) and pilots.get(key[0]) else []),
-                *seams.behind(key, succeeded, counted),
-            ]
-        )[:16]
+        key: blindness.sealed(
+            digest(
+                [
+                    *own,
+                    tagged,
+                    turned if is_panel(key[1]) else [],
+                    beside(*key),
+                    *([failed[key[1]]] if key[1] in failed else []),
+                    *([{"pilot": pilots[key[0]]}] if is_person(key[1]) and pilots.get(key[0]) else []),
+                    *seams.behind(key, succeeded, counted),
+                ]
+            )[:16],
+            judged,
+        )
         for key, own in counted.items()
     }
