@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from fullbench.errors import InputError
 from fullbench.nouns.digests import digest
+from fullbench.training.generator import checkpoints
 from fullbench.training.generator.tuning import Manner, Step, Tunable
 
 FRESH = 0.7
@@ -176,31 +176,18 @@ class _Policy:
         return digest([self.manner.values, list(self.prompts), self.samples, len(self.weights)])
 
     def save(self, state: Path) -> None:
-        """All that the run needs to go on, written whole or not at all."""
-        part = state.with_suffix(".part")
-        torch.save(
-            {
-                "identity": self.identity, "round": self.round, "losses": self.learned.losses,
-                "marks": self.learned.marks, "network": [weight.detach().cpu() for weight in self.weights],
-                "optimizer": self.optimizer.state_dict(),
-            },
-            part,
+        """All that the run needs to go on."""
+        checkpoints.save(
+            state, self.identity, self.weights, self.optimizer, round=self.round, losses=self.learned.losses,
+            marks=self.learned.marks,
         )  # fmt: skip
-        part.replace(state)
 
     def resume(self, state: Path | None) -> None:
         """Go on from a checkpoint of the same run, where there is one."""
-        if state is None or not state.exists():
-            return
-        saved = torch.load(state, map_location="cpu", weights_only=True)
-        if saved["identity"] != self.identity:
-            raise InputError("the checkpoint is of another run; name another folder, or delete it", path=state)
-        with torch.no_grad():
-            for weight, value in zip(self.weights, saved["network"], strict=True):
-                weight.copy_(value)
-        self.optimizer.load_state_dict(saved["optimizer"])
-        self.round = saved["round"]
-        self.learned = Learned(saved["losses"], saved["marks"])
+        saved = checkpoints.resumed(state, self.identity, self.weights, self.optimizer)
+        if saved is not None:
+            self.round = saved["round"]
+            self.learned = Learned(saved["losses"], saved["marks"])
 
 
 def _likely(stop: Any, mean: Any, spread: float) -> Any:

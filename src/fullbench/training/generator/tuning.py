@@ -20,6 +20,7 @@ import torch
 
 from fullbench.errors import InputError
 from fullbench.nouns.digests import digest
+from fullbench.training.generator import checkpoints
 
 Way = Literal["best", "weighted", "dpo", "ddpo"]
 
@@ -305,32 +306,18 @@ class _Run:
         return digest([self.manner.values, self.feedback.digest(), len(self.weights)])
 
     def save(self, state: Path) -> None:
-        """All that the run needs to go on, written whole or not at all."""
-        part = state.with_suffix(".part")
-        torch.save(
-            {
-                "identity": self.identity, "step": self.step, "order": self.order, "losses": self.losses,
-                "network": [weight.detach().cpu() for weight in self.weights],
-                "means": [mean.cpu() for mean in self.means],
-                "optimizer": self.optimizer.state_dict(), "noise": self.noise.get_state(),
-            },
-            part,
+        """All that the run needs to go on."""
+        checkpoints.save(
+            state, self.identity, self.weights, self.optimizer, step=self.step, order=self.order, losses=self.losses,
+            means=[mean.cpu() for mean in self.means], noise=self.noise.get_state(),
         )  # fmt: skip
-        part.replace(state)
 
     def resume(self, state: Path | None) -> None:
         """Go on from a checkpoint of the same run, where there is one."""
-        if state is None or not state.exists():
+        saved = checkpoints.resumed(state, self.identity, self.weights, self.optimizer)
+        if saved is None:
             return
-        saved = torch.load(state, map_location="cpu", weights_only=True)
-        if saved["identity"] != self.identity:
-            raise InputError("the checkpoint is of another run; name another folder, or delete it", path=state)
-        with torch.no_grad():
-            for weight, value in zip(self.weights, saved["network"], strict=True):
-                weight.copy_(value)
-            for mean, value in zip(self.means, saved["means"], strict=True):
-                mean.copy_(value)
-        self.optimizer.load_state_dict(saved["optimizer"])
+        checkpoints.copy_into(self.means, saved["means"])
         self.noise.set_state(saved["noise"])
         self.step, self.losses = saved["step"], saved["losses"]
         self.order = saved["order"].to(self.generator.device)
