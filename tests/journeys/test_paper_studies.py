@@ -65,7 +65,7 @@ def test_examples_steps_and_forms_reach_the_judge_in_the_right_form(folder):
         spec = f"vllm:j@{server.url}?mode=steps&steps=answer,picture&examples={folder / 'shots.jsonl'}"
         cli("run", study(folder, "steps", judges=[spec], orders="sorted"), "--quiet", "--json")
         finals = [asked for asked in server.asked if sum(role == "assistant" for role, _ in asked.turns) == 2]
-        assert len({asked.words for asked in finals}) == 14
+        assert len(finals) == len({asked.words for asked in finals}) == 14
         firsts = [asked for asked in server.asked if len(asked.turns) == 2]
         assert all("answer the question yourself" in asked.last for asked in firsts)
         shown = Counter()
@@ -104,7 +104,7 @@ def test_a_ruling_in_json_is_the_ruling_in_brackets_with_json_mode_and_without(f
             spec = f"vllm:j@{server.url}?form={form}"
             cli("run", study(folder, form, judges=[spec], orders="sorted"), "--quiet", "--json")
             arrived = server.asked[before:]
-            assert len({asked.words for asked in arrived}) == 14
+            assert len(arrived) == len({asked.words for asked in arrived}) == 14
             assert all(asked.body.get("response_format") == mode for asked in arrived), form
             assert all(("JSON" in asked.words) == (form != "marker") for asked in arrived)
             verdicts = heard(folder / f"{form}.ledger")
