@@ -17,6 +17,7 @@ from fullbench.web.results.updater import update
 from fullbench.web.settings import Settings
 from tests.journeys.commands import cells, cli, read_jsonl, write_rows
 from tests.scripted_server import ScriptedServer
+from tests.web.api.test_api import Script
 from tests.web.conftest import signed_in
 
 
@@ -231,7 +232,7 @@ def test_a_withheld_test_set_is_judged_and_never_shown(tmp_path):
 
 
 def served(ledger, folder, words) -> None:
-    """The site as its readers see it: no case of the withheld set, in lists, searches and pages."""
+    """The site and its API as readers see them: no case of the withheld set, in lists, searches and pages."""
     settings = Settings(f"sqlite:///{folder / 'web.sqlite'}", str(ledger), data=folder / "web", public=True)
     app = create_app(settings)
     with Ledger(ledger, read_only=True) as book:
@@ -243,6 +244,13 @@ def served(ledger, folder, words) -> None:
         assert page.status_code == (200 if sees else 403)
         assert any(word in text for text in (*texts, page.text) for word in words) is sees
         assert any("verdicts are withheld" in text for text in texts) is not sees
+    for name, role, sees in (("Sam", "viewer", False), ("Lee", "organiser", True)):
+        with Script(app, name, role) as script:
+            texts = [script.get(f"/api/v1/{path}").text for path in ("boards", "judges", "verdicts?q=reference")]
+            rows = script.get("/api/v1/verdicts").json()["rows"]
+            asked = script.get(f"/api/v1/cases/{case}")
+        assert (asked.status_code == 403, bool(rows)) == (not sees, sees)
+        assert any(word in text for text in (*texts, str(rows), asked.text) for word in words) is sees
     app.state.engine.dispose()
 
 
