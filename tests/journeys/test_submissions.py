@@ -244,13 +244,12 @@ def served(ledger, folder, words) -> None:
         assert page.status_code == (200 if sees else 403)
         assert any(word in text for text in (*texts, page.text) for word in words) is sees
         assert any("verdicts are withheld" in text for text in texts) is not sees
-    for name, role, sees in (("Sam", "viewer", False), ("Lee", "organiser", True)):
-        with Script(app, name, role) as script:
-            texts = [script.get(f"/api/v1/{path}").text for path in ("boards", "judges", "verdicts?q=reference")]
-            rows = script.get("/api/v1/verdicts").json()["rows"]
-            asked = script.get(f"/api/v1/cases/{case}")
-        assert (asked.status_code == 403, bool(rows)) == (not sees, sees)
-        assert any(word in text for text in (*texts, str(rows), asked.text) for word in words) is sees
+    with Script(app, "Sam", "viewer") as script:
+        listed = script.get("/api/v1/verdicts").json()
+        asked = script.get(f"/api/v1/cases/{case}")
+        texts = [script.get(f"/api/v1/{path}").text for path in ("boards", "judges", "verdicts?q=reference")]
+    assert (asked.status_code, listed["rows"], listed["withheld"] > 0) == (403, [], True)
+    assert not any(word in text for text in (*texts, asked.text) for word in words)
     app.state.engine.dispose()
 
 
