@@ -3,6 +3,7 @@ the first board is; how many clicks it is from a rank to the pixels."""
 
 from __future__ import annotations
 
+import csv
 import re
 import urllib.request
 from urllib.error import HTTPError
@@ -225,7 +226,7 @@ def everybody(page, contestants, width) -> None:
     assert rows.count() == contestants
     expect(visible).to_have_count(min(contestants, 40))
     if contestants > 40:
-        expect(sheet.locator("figcaption")).to_have_text(f"The chart shows the first 30 of {contestants} rows.")
+        expect(sheet.locator("figcaption")).to_contain_text(f"The chart shows the first 30 of {contestants} rows.")
         sheet.get_by_role("button", name=f"Show all {contestants} rows").click()
         expect(visible).to_have_count(contestants)
         assert page.locator("table.square tbody tr").count() == 25
@@ -244,7 +245,17 @@ def everybody(page, contestants, width) -> None:
     behind = [max(some) for some in rows.evaluate_all(each_n)]
     least = sorted(behind)[len(behind) // 2]
     sheet.get_by_role("spinbutton", name="at least n").fill(str(least))
-    expect(visible).to_have_count(sum(count >= least for count in behind))
+    few = sum(count < least for count in behind)
+    expect(sheet.locator("tbody tr.apart")).to_have_count(few)
+    expect(sheet.locator("output")).to_contain_text(f"{few} with less than {least} stand apart" if few else "")
+    order = rows.evaluate_all("rows => rows.map(row => row.classList.contains('apart'))")
+    assert order == sorted(order), "whoever has too little behind it stands below all others"
+    with page.expect_download() as saving:
+        sheet.get_by_role("button", name="Save as CSV").click()
+    saved = list(csv.reader(saving.value.path().read_text(encoding="utf-8-sig").splitlines()))
+    assert [row[1] for row in saved[1:]] == sheet.locator("tbody tr > :nth-child(3)").evaluate_all(
+        "cells => cells.map(cell => cell.textContent.trim())"
+    )
 
 
 @pytest.mark.slow

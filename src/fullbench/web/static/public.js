@@ -10,6 +10,16 @@ const whole = (table) => {
   for (const part of more) { first.append(...part.rows); part.remove(); }
   table.closest("section").querySelector(".more-rows")?.remove();
 };
+// A table as it stands, hidden rows and columns left out. A cell that a spreadsheet would take for a formula is text.
+const asCsv = (table) => {
+  const cell = (one) => {
+    const text = one.textContent.replace("↕", "").replace(/\s+/g, " ").trim();
+    const number = text !== "" && Number.isFinite(Number(text));
+    return `"${(number ? text : text.replace(/^(?=[=+\-@])/, "'")).replaceAll('"', '""')}"`;
+  };
+  return [...table.rows].filter((row) => !row.hidden)
+    .map((row) => [...row.cells].filter((one) => !one.hidden && !one.classList.contains("pick")).map(cell).join(",")).join("\r\n");
+};
 const enrich = (table) => {
   const section = table.closest("section");
   if (!section) return;
@@ -29,15 +39,36 @@ const enrich = (table) => {
     whole(table);
     const wanted = search.value.trim().toLowerCase();
     const rows = [...table.tBodies[0].rows];
+    rows.forEach((row, place) => { row.dataset.place ??= place; });
+    if (!table.tHead.querySelector("[aria-sort]")) rows.sort((one, two) => one.dataset.place - two.dataset.place);
+    const apart = [];
     let shown = 0;
     for (const row of rows) {
       const marked = row.querySelector(".pick input").checked;
+      const few = Boolean(least?.value) && behind(row) < Number(least.value);
       row.classList.toggle("pinned", marked && !compare.checked);
-      row.hidden = !(names(row).includes(wanted) && (!least?.value || behind(row) >= Number(least.value)) && (!compare.checked || marked));
+      row.classList.toggle("apart", few);
+      row.classList.remove("line");
+      row.hidden = !(names(row).includes(wanted) && (!compare.checked || marked));
       shown += !row.hidden;
+      if (few && !row.hidden) apart.push(row);
     }
-    left.textContent = shown < rows.length ? bar.dataset.left.replace("{shown}", shown).replace("{all}", rows.length) : "";
+    // Whoever has too little behind it stands apart, below the others; all of the others keep their order.
+    table.tBodies[0].append(...rows.filter((row) => !row.classList.contains("apart")), ...rows.filter((row) => row.classList.contains("apart")));
+    apart[0]?.classList.add("line");
+    const said = [];
+    if (shown < rows.length) said.push(bar.dataset.left.replace("{shown}", shown).replace("{all}", rows.length));
+    if (apart.length) said.push(bar.dataset.apart.replace("{count}", apart.length).replace("{n}", least.value));
+    left.textContent = said.join(" · ");
   };
+  for (const button of table.tHead.querySelectorAll("button")) button.addEventListener("click", () => { if (least?.value) apply(); });
+  bar.querySelector("[data-csv]")?.addEventListener("click", (event) => {
+    whole(table);
+    const link = Object.assign(document.createElement("a"), { download: event.currentTarget.dataset.csv });
+    link.href = URL.createObjectURL(new Blob(["\ufeff", asCsv(table)], { type: "text/csv" }));
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  });
   for (const one of [search, least, compare]) one?.addEventListener("input", apply);
   table.addEventListener("change", (event) => { if (event.target.closest(".pick")) apply(); });
   const chosen = bar.querySelector(".columns");
