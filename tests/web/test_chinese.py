@@ -34,11 +34,11 @@ WORTH = {"红队": 3.0, "蓝队": 2.0, "绿队": 1.0}
 JUDGES = ("稳重", "偏爱第一", "古怪")
 PEOPLE = ("human:安娜", "human:小红")
 NAMES = {
-    "fullbench", "English", "API", "JSON", "JSONL", "CSV", "SVG", "URL", "id", "curl", "openapi", "Krippendorff", "Fleiss",
-    "Pearson", "Spearman", "Kendall", "Bradley", "Terry", "McNemar", "Benjamini", "Hochberg", "Wilson", "Dawid",
-    "Skene", "alpha", "kappa", "Parquet", "jsonl", "csv", "parquet", "sensitive", "gpt", "Markdown", "PNG", "JPEG",
-    "WebP", "GIF", "UTC", "Enter", "Esc", "Ctrl", "Shift", "Tab", "human", "panel", "people", "majority", "mean",
-    "agrees", "hallucinates", "reasons",
+    "fullbench", "English", "API", "JSON", "JSONL", "CSV", "SVG", "URL", "id", "curl", "openapi", "Krippendorff",
+    "Fleiss", "Pearson", "Spearman", "Kendall", "Bradley", "Terry", "McNemar", "Benjamini", "Hochberg", "Wilson",
+    "Dawid", "Skene", "alpha", "kappa", "Parquet", "jsonl", "csv", "parquet", "sensitive", "gpt", "Markdown", "PNG",
+    "JPEG", "WebP", "GIF", "UTC", "Enter", "Esc", "Ctrl", "Shift", "Tab", "human", "panel", "people", "majority",
+    "mean", "agrees", "hallucinates", "reasons",
     "overall", "choice", "tie", "score", "ranking", "likert", "Bearer", "Authorization", "application", "problem",
 }  # fmt: skip
 """Proper names, and words that are part of the data: ballots, kinds of judges, criteria by name."""

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import threading
+import weakref
 from typing import IO
 
 from fullbench.reports import charts
@@ -39,6 +40,8 @@ class Drawer:
             self._process = subprocess.Popen(  # noqa: S603 (our own module)
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
             )
+            # Whoever lets go of a drawer without closing it leaves no process behind either.
+            self._ending = weakref.finalize(self, _end, self._process)
         try:
             written, read = self._process.stdin, self._process.stdout
             assert written is not None
@@ -49,19 +52,23 @@ class Drawer:
         except OSError:
             answer = ""
         if not answer:
-            self._end()
+            self._let_go()
         return answer
 
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.communicate()
+    def _let_go(self) -> None:
+        if self._process is not None:
+            self._process = None
+            self._ending()
 
     def close(self) -> None:
         """End the process."""
         with self._lock:
-            self._end()
+            self._let_go()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
 
 
 def serve(asked: IO[str], answered: IO[str]) -> None:
