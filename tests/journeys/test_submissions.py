@@ -180,6 +180,12 @@ def test_a_mark_withholds_a_case_and_the_ledger_remembers_it(tmp_path):
             book.add(case, Verdict.of(case, "j", (3.0,), text="the reference answer"))
     with Ledger(ledger) as book:
         assert all(item.is_withheld for item in marked(book, items, withheld=False))
+    for study in ("default", "other"):
+        with Ledger(ledger, study=study) as book:
+            for item in items:  # as a run brings them that knows nothing of the mark
+                case = Case(item, (Response.say(item.id, "a", f"one on {item.id}"),), Score(1, 5))
+                book.add(case, Verdict.of(case, f"j-{study}", (2.0,)))
+    with Ledger(ledger, study="default") as book:
         record, left_out = published(book.record())
     assert (len(record), dict(record.items), dict(record.responses), left_out) == (0, {}, {}, 3)
     served(ledger, tmp_path, ("secret", "What of", "one on", "the reference answer"))

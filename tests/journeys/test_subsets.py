@@ -6,6 +6,7 @@ import json
 from itertools import combinations
 
 from fullbench import Ledger
+from fullbench.studies.chosen import read_panels, write_panels
 from tests.journeys.commands import cli, read_jsonl, write_rows
 
 NAMES = ("a", "b", "c", "d")
@@ -57,3 +58,30 @@ def test_a_subset_that_is_run_again_hears_its_own_pairs(tmp_path):
     assert "chooses its own cases" in cli("run", tmp_path / "board.toml", code=2).output
     write_rows(hard / "cases.jsonl", [{"item": "题0", "contestants": ["a", "nobody"]}])
     assert "there is no case to hear" in cli("run", hard / "study.toml", "--quiet", code=2).output
+
+
+def test_a_pair_that_was_chosen_on_one_criterion_is_heard_on_that_one_alone(tmp_path):
+    items = [{"id": name, "question": f"What of {name}?"} for name in "xy"]
+    write_rows(tmp_path / "items.jsonl", items)
+    answers = [{"item": item["id"], "contestant": name, "text": name * 3} for item in items for name in NAMES[:3]]
+    write_rows(tmp_path / "answers.jsonl", answers)
+    rows = [
+        {"item": "x", "contestants": ["a", "b"], "criterion": "looks"},
+        {"item": "x", "contestants": ["b", "c"], "criterion": "sense"},
+        {"item": "y", "contestants": ["a", "c"]},
+    ]
+    write_rows(tmp_path / "cases.jsonl", rows)
+    study = tmp_path / "s.toml"
+    study.write_text(
+        'name = "s"\nitems = "items.jsonl"\nresponses = "answers.jsonl"\nballots = ["choice+tie"]\n'
+        'criteria = ["looks", "sense"]\njudges = ["length"]\ncases = "cases.jsonl"\nledger = "s.ledger"\n'
+    )
+    cli("run", study, "--quiet")
+    with Ledger(tmp_path / "s.ledger", read_only=True) as book:
+        record = book.record("length")
+    heard = {(verdict.item, "".join(sorted(verdict.contestants)), verdict.criterion) for verdict in record}
+    assert heard == {("x", "ab", "looks"), ("x", "bc", "sense"), ("y", "ac", "looks"), ("y", "ac", "sense")}
+    write_panels(tmp_path / "again.jsonl", record)
+    panels = {(item, "".join(sorted(name for name, _ in shown)), on) for item, shown, on in
+              read_panels(tmp_path / "again.jsonl")}  # fmt: skip
+    assert panels == heard

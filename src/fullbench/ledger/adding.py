@@ -17,23 +17,27 @@ from fullbench.ledger.pictures import Pictures
 from fullbench.ledger.writer import Writer
 from fullbench.nouns.call import NOTHING, Call
 from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
+from fullbench.nouns.item import WITHHELD, Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
 LOOKUP = 500
 RECENT = 16_384
+_MARK = rows.tags_text({WITHHELD: "yes"}).strip("{}")
+"""How the tags of an item say that it is withheld."""
 
 
 @dataclass(frozen=True)
 class Known:
     """What is on disk of some items: the key of each response by item, contestant and sample, the key and the
-    revision of what each id stands for in the study, and what contestants were once called."""
+    revision of what each id stands for in the study, what contestants were once called, and the keys of items that
+    were ever withheld."""
 
     answered: dict[tuple[str, str, int], str] = field(default_factory=dict)
     contents: dict[str, tuple[str, int]] = field(default_factory=dict)
     naming: Naming | None = None
+    withheld: frozenset[str] = frozenset()
 
 
 NOT_KNOWN = Known()
@@ -92,7 +96,12 @@ class Adder:
         self._writer.put("cases", rows.case_row(case), case)
 
     def item(self, item: Item, known: Known) -> None:
-        """An item with its pictures; with other tags it is a row more, with other content it is refused."""
+        """An item with its pictures; with other tags it is a row more, with other content it is refused.
+
+        What was withheld once stays so, whoever brings it again without the mark: its latest tags are what is shown.
+        """
+        if item.key in known.withheld or _MARK in self._seen.get(("items", item.key), ""):
+            item = replace(item, tags={**item.tags, WITHHELD: "yes"})
         tags = rows.tags_text(item.tags)
         if not self._seen_lately("items", item.key, tags):
             self._join(item, known)
@@ -151,17 +160,23 @@ class Adder:
         wanted = {item.key: item.id for item in items}
         answered: dict[tuple[str, str, int], str] = {}
         with self._database.plainly(), self._writer.looking() as connection:
-            keys, asked = iter(wanted), membership.asking_contents(self._study, wanted.values())
-            queries = list(asked)
+            asked = membership.asking_contents(self._study, wanted.values())
+            answers, withholding = [], []
+            keys = iter(wanted)
             while chunk := list(islice(keys, LOOKUP)):
                 marks = ", ".join("?" * len(chunk))
                 sql = f"SELECT item_key, contestant, trial, key FROM responses WHERE item_key IN ({marks})"
-                queries.append((sql, chunk))
-            naming, found = Naming.beside(connection, *queries)
-            contents = membership.newest(row for rows_ in found[: len(asked)] for row in rows_)
-            for item, who, sample, key in (row for rows_ in found[len(asked) :] for row in rows_):
+                answers.append((sql, chunk))
+                # By `replace`, for SQLite and PostgreSQL have different names for a search within a text.
+                sql = f"SELECT key FROM items WHERE key IN ({marks}) AND replace(tags, ?, '') <> tags"
+                withholding.append((sql, [*chunk, _MARK]))
+            naming, found = Naming.beside(connection, *asked, *answers, *withholding)
+            ends = len(asked), len(asked) + len(answers)
+            contents = membership.newest(row for rows_ in found[: ends[0]] for row in rows_)
+            for item, who, sample, key in (row for rows_ in found[ends[0] : ends[1]] for row in rows_):
                 answered[item, naming.contestants.get(who, who), sample] = key
-        looked_up = Known(answered, contents, naming)
+            withheld = frozenset(key for rows_ in found[ends[1] :] for (key,) in rows_)
+        looked_up = Known(answered, contents, naming, withheld)
         if self._database.far:
             if len(self._looked_up) >= RECENT:
                 self._looked_up.clear()
