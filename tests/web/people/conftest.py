@@ -3,32 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import text
 
 from fullbench import Item, Response
-from fullbench.web.database import engine_for, metadata, upgrade, writing
+from fullbench.web.database import engine_for, upgrade, writing
 from fullbench.web.people import studies
 from fullbench.web.people.content import Content
-
-
-@pytest.fixture(scope="session")
-def shared(postgres) -> str:
-    """One database on PostgreSQL for all tests of this folder: making and dropping one for each takes a minute."""
-    return postgres.database()
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request, tmp_path) -> str:
-    """The URL of a database without rows."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'web.sqlite'}"
-    url = request.getfixturevalue("shared")
-    made = engine_for(url)
-    upgrade(made)
-    with writing(made) as connection:
-        connection.execute(text(f"TRUNCATE {', '.join(metadata.tables)} CASCADE"))
-    made.dispose()
-    return url
 
 
 @pytest.fixture
