@@ -23,6 +23,8 @@ AT_ONCE = 40
 """So many rows of a table are laid out at first: browsers take long over hundreds."""
 DRAWN = 30
 """So many rows have a place in a chart with a line for each; more cannot be read."""
+HREF = "where its mark leads"
+"""The column that a table has for its chart alone."""
 SHADES = 4
 """So many shades a heat map has to either side."""
 
@@ -128,6 +130,22 @@ def sheets(
                 drawn.append(Drawn(address, translate(language, chart.alt), rows, len(shown.table.rows)))
         shown_sheets.append(sheet(linked, places, f"table-{number}", language, drawn))
     return shown_sheets
+
+
+def chart_of(linked: Linked, place: int, places: Places) -> charts.Chart | None:
+    """A chart of a table whose marks lead to the verdicts behind the figures that they are drawn from."""
+    hint = linked.charts[place]
+    table = linked.table
+    if linked.links:
+        drawn_from = [table.place(hint[name]) for name in ("value", "y", "x", "label") if name in hint]
+        hrefs = [
+            next((href for column in drawn_from if column is not None and (href := _href(links[column], places))), None)
+            for links in linked.links
+        ]
+        rows = [(*row, href) for row, href in zip(table.rows, hrefs, strict=True)]
+        table = replace(table, columns=(*table.columns, Column(HREF)), rows=rows)
+        hint = {**hint, "href": HREF}
+    return charts.chart(drawable(table, hint), hint)
 
 
 def drawable(table: Table, hint: Mapping[str, Any]) -> Table:
