@@ -239,7 +239,7 @@ class _Work:
         size, ahead = LOOKUP, False
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="fullbench-lookup") as aside:
             chunk = list(islice(source, size))
-            look = partial(self._looked_up, chunk, gone, frozenset[Key]())
+            look: Callable[[], tuple[dict[Key, Any], int]] = partial(self._looked_up, chunk, gone, frozenset[Key]())
             while chunk:
                 started = time.monotonic()
                 due, over = look()
