@@ -8,7 +8,7 @@ import pytest
 
 from fullbench import Item
 from fullbench.ledger.store import Ledger
-from fullbench.ledger.writer import MOST
+from fullbench.ledger.writer import MOST, Writer
 from fullbench.studies import specs
 from fullbench.studies.answer import answer
 from fullbench.studies.hear import hear
@@ -89,6 +89,21 @@ def test_what_waits_for_a_far_commit_is_bounded_and_what_is_acknowledged_is_ther
             assert ledger.acknowledged == len(told) == 2 * MOST
             assert sum(1 for _ in near.verdicts(texts=False)) == 2 * MOST
             assert not near.verify()
+
+
+def test_cases_that_are_entered_wait_for_no_commit_of_a_far_ledger(postgres, monkeypatch):
+    """Answers that come with a case were paid for by nobody here: only memory bounds them. Before, each 1,024 of them
+    kept a run waiting."""
+    if not hasattr(postgres, "port"):
+        pytest.skip("the server that FULLBENCH_TEST_PG names may be anywhere: no slow line is laid to it")
+    waits: list[int] = []
+    commit = Writer._commit
+    with slow_line(postgres.port, 0.001) as port, Ledger(far_off(postgres, port)) as ledger:
+        with monkeypatch.context() as patched:
+            patched.setattr(Writer, "_commit", lambda writer: (waits.append(writer._paid), commit(writer))[1])
+            ledger.add(*docket(MOST + 100))
+            assert waits == []
+        assert len({case.key for case in ledger.cases(case.key for case in docket(MOST + 100))}) == MOST + 100
 
 
 @pytest.mark.slow

@@ -206,7 +206,7 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
                         self._adder.verdict(entry)
                     elif isinstance(entry, Failure):
                         self._adder.calls(entry.exchanges, entry.judge)
-                        writer.put("failures", rows.failure_row("judge", entry), entry)
+                        writer.put("failures", rows.failure_row("judge", entry), entry, paid=True)
                     elif isinstance(entry, Case):
                         self._adder.case(entry, known)
                     else:
@@ -242,11 +242,11 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
                 self._adder.item(item, known)
                 if isinstance(response, Failure):
                     self._adder.calls(response.exchanges, response.judge, "contestant")
-                    writer.put("failures", rows.failure_row("contestant", response), response)
+                    writer.put("failures", rows.failure_row("contestant", response), response, paid=True)
                 else:
                     row = rows.response_row(item, response, usage, prompt, at)
                     self._adder.calls(exchanges, response.contestant, "contestant")
-                    self._adder.response(item, response, row, known)
+                    self._adder.response(item, response, row, known, paid=True)
 
     def flush(self) -> None:
         """Commit all that was added. When this returns, it is durable."""

@@ -35,8 +35,6 @@ waits too. What waits is not acknowledged: it is what a kill at that moment woul
 MOST_FREE = 16_384
 """...and so many entries of any kind, most of which cost nothing but memory."""
 
-PAID = frozenset({"verdicts", "responses", "failures"})
-
 LOG = 16 * 1024 * 1024
 """So long may the write-ahead log of SQLite grow before it is brought into the main file."""
 
@@ -91,11 +89,11 @@ class Writer:
             trouble, self._trouble = self._trouble, None
             raise trouble
 
-    def put(self, table: str, row: Row, entry: Entry) -> None:
-        """Gather a row, and the entry that is acknowledged with it."""
+    def put(self, table: str, row: Row, entry: Entry, *, paid: bool) -> None:
+        """Gather a row, and the entry that is acknowledged with it; `paid` where it is what a call brought."""
         self._pending[table].append(row)
         self._entries.append(entry)
-        self._paid += table in PAID
+        self._paid += paid
         full = self._paid >= MOST or len(self._entries) >= MOST_FREE
         if full if self.database.far else len(self._entries) >= GROUP:
             self._commit()
