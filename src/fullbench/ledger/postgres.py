@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ class Postgres:
         self._url = url
         self.place = shown(url)
         self._copy: Sqlite | None = None
-        self._holds = Holds(self.place, self._connect, self.plainly)
+        self._holds = Holds(self.place, self._connect_bare, self.plainly)
         self.path = Path(f"{self.place.rpartition('/')[2] or 'server'}.ledger")
 
     def prepare(self, *, read_only: bool) -> None:
@@ -183,6 +183,12 @@ class Postgres:
         raise LedgerError(f"{self.place}: the ledger's tables are gone from the server")
 
     def _connect(self) -> PostgresConnection:
+        connection = self._connect_bare()
+        connection.raw.execute(ours(f"SET search_path TO {SPACE}"))
+        return connection
+
+    def _connect_bare(self) -> PostgresConnection:
+        """A connection that does not know where the ledger's tables are: a way less over the network."""
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
 
@@ -192,9 +198,7 @@ class Postgres:
         }  # fmt: skip
         # Nothing is prepared: where a pipeline ends in an error, the server has skipped statements that psycopg takes
         # for prepared from then on.
-        raw = psycopg.connect(**{**usual, **given}, autocommit=True, prepare_threshold=None)
-        raw.execute(ours(f"SET search_path TO {SPACE}"))
-        return PostgresConnection(raw)
+        return PostgresConnection(psycopg.connect(**{**usual, **given}, autocommit=True, prepare_threshold=None))
 
     @contextmanager
     def plainly(self) -> Iterator[None]:
@@ -249,6 +253,9 @@ class Postgres:
 
     def sole(self, name: str) -> AbstractContextManager[None]:
         return self._holds.sole(name)
+
+    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        return self._holds.soon(names)
 
     @contextmanager
     def settled(self, reader: Connection) -> Iterator[None]:
