@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.table import Cell, Column, Table
 from fullbench.reports import charts
 from fullbench.reports.layout import LONG, LaidCell, heads, laid_column
 from fullbench.web.results.boards import Linked
@@ -131,9 +131,10 @@ def chart_of(linked: Linked, place: int, places: Places) -> charts.Chart | None:
     table = linked.table
     if linked.links:
         drawn_from = [table.place(hint[name]) for name in ("value", "y", "x", "label") if name in hint]
+        columns = [column for column in drawn_from if column is not None]
         hrefs = [
-            next((href for column in drawn_from if column is not None and (href := _href(links[column], places))), None)
-            for links in linked.links
+            next((href for column in columns if (href := _href(links[column], row[column], places))), None)
+            for links, row in zip(linked.links, table.rows, strict=True)
         ]
         rows = [(*row, href) for row, href in zip(table.rows, hrefs, strict=True)]
         table = replace(table, columns=(*table.columns, Column(HREF)), rows=rows)
