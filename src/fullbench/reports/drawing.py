@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Column, EstimateLike, Table, sort_value
+from fullbench.nouns.table import Cell, Column, Table, sort_value
 from fullbench.reports.cells import plain
 from fullbench.reports.palette import ACCENT, INK, MUTED
 from fullbench.reports.radar import radar
@@ -37,7 +38,7 @@ def _figure(cell: Cell) -> dict[str, float] | None:
     value = sort_value(cell)
     if value is None:
         return None
-    low, high = (cell.low, cell.high) if isinstance(cell, EstimateLike) else (value, value)
+    low, high = (cell.low, cell.high) if isinstance(cell, Estimate) else (value, value)
     return {"value": float(value), "low": float(low), "high": float(high)}
 
 
