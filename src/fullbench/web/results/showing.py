@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.table import Cell, Column, Table
 from fullbench.reports import charts
 from fullbench.reports.layout import LONG, LaidCell, heads, laid_column
 from fullbench.web.results.boards import Linked
@@ -130,12 +130,12 @@ def chart_of(linked: Linked, place: int, places: Places) -> charts.Chart | None:
     hint = linked.charts[place]
     table = linked.table
     if linked.links:
-        drawn_from = [table.place(hint[name]) for name in ("value", "y", "x", "label") if name in hint]
-        hrefs = [
-            next((href for column in drawn_from if column is not None and (href := _href(links[column], places))), None)
-            for links in linked.links
+        places_of = (table.place(hint[name]) for name in ("value", "y", "x", "label") if name in hint)
+        drawn_from = [column for column in places_of if column is not None]
+        rows = [
+            (*row, next((href for column in drawn_from if (href := _href(links[column], row[column], places))), None))
+            for row, links in zip(table.rows, linked.links, strict=True)
         ]
-        rows = [(*row, href) for row, href in zip(table.rows, hrefs, strict=True)]
         table = replace(table, columns=(*table.columns, Column(HREF)), rows=rows)
         hint = {**hint, "href": HREF}
     return charts.chart(drawable(table, hint), hint)
