@@ -130,13 +130,12 @@ def chart_of(linked: Linked, place: int, places: Places) -> charts.Chart | None:
     hint = linked.charts[place]
     table = linked.table
     if linked.links:
-        drawn_from = [table.place(hint[name]) for name in ("value", "y", "x", "label") if name in hint]
-        columns = [column for column in drawn_from if column is not None]
-        hrefs = [
-            next((href for column in columns if (href := _href(links[column], row[column], places))), None)
-            for links, row in zip(linked.links, table.rows, strict=True)
+        places_of = (table.place(hint[name]) for name in ("value", "y", "x", "label") if name in hint)
+        drawn_from = [column for column in places_of if column is not None]
+        rows = [
+            (*row, next((href for column in drawn_from if (href := _href(links[column], row[column], places))), None))
+            for row, links in zip(table.rows, linked.links, strict=True)
         ]
-        rows = [(*row, href) for row, href in zip(table.rows, hrefs, strict=True)]
         table = replace(table, columns=(*table.columns, Column(HREF)), rows=rows)
         hint = {**hint, "href": HREF}
     return charts.chart(drawable(table, hint), hint)
