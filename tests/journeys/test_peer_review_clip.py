@@ -44,6 +44,7 @@ def test_the_cosine_of_every_answer_is_a_fifth_of_its_score(tmp_path, device):
             for name, mark in zip(verdict.contestants, verdict.marks, strict=True):
                 parts[verdict.item, name][verdict.criterion] = mark
     assert len(cosines) == 3 * 3 * 2
+    assert len({round(cosine, 3) for cosine in cosines.values()}) > 3, "the model tells more than the pictures apart"
     assert min(lengths) <= 75 < max(lengths), "answers of one window and of five, a token a letter"
     marks = defaultdict(list)
     for (item, name), worth in parts.items():

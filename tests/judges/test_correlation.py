@@ -109,8 +109,13 @@ def tiny_clip(folder):
         "num_attention_heads": 2,
         "num_hidden_layers": 1,
         "vocab_size": 600,
+        "bos_token_id": 0,
+        "eos_token_id": 1,  # the model reads a text off its last mark: unknown, every text would be alike
     }
-    seen = {**text, "image_size": 32, "patch_size": 16}
+    sizes = {
+        name: text[name] for name in ("hidden_size", "intermediate_size", "num_attention_heads", "num_hidden_layers")
+    }
+    seen = {**sizes, "image_size": 32, "patch_size": 16}
     config = transformers.CLIPConfig(text_config=text, vision_config=seen, projection_dim=8)
     transformers.CLIPModel(config).save_pretrained(folder)
     letters = [chr(code) for code in range(33, 127)]
@@ -144,9 +149,12 @@ def by_hand(transformers, torch, folder, picture, text):
 def test_a_real_tiny_model_gives_the_librarys_cosine_on_any_device(tmp_path, device):
     transformers, torch = tiny_clip(tmp_path)
     judge = correlation(f"clip:{tmp_path}?device={device}")
-    for text in ("two red stars", "two red stars " * 60):
+    cosines = []
+    for text in ("two red stars", "two red stars " * 60, "one blue star", "a house"):
         wanted = by_hand(transformers, torch, tmp_path, KNOWN[0].item.pictures[0], text)
         assert fit(judge, text).marks[0] == pytest.approx(wanted, abs=1e-4)
+        cosines.append(wanted)
+    assert len({round(cosine, 3) for cosine in cosines}) == len(cosines), "the model tells the texts apart"
     assert judge.name == clip(tmp_path).name, "where it computes changes no name"
 
 

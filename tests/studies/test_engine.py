@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import threading
+import time
 import tracemalloc
-from collections.abc import Iterable, Iterator
-from itertools import count
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
 
 import pytest
 
@@ -11,7 +13,8 @@ from fullbench.errors import LedgerError, ModelError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.studies.answer import answer
-from fullbench.studies.engines import Budget, Stop, Tally
+from fullbench.studies.engines import LOOKUP, Budget, Stop, Tally
+from fullbench.studies.engines.work import SLOW_LOOKUP
 from fullbench.studies.hear import hear
 from tests.making import Talker, answers, item
 
@@ -71,6 +74,38 @@ def test_a_case_that_stands_twice_in_the_docket_is_asked_once(ledger):
     judge = Plain()
     (tally,) = hear([judge], lambda _: (case for case in pairs() for _ in range(3)), ledger)
     assert (tally.asked, tally.known) == (60, 120)
+
+
+def test_where_looking_up_takes_long_the_next_are_looked_up_while_the_first_are_asked(ledger, monkeypatch):
+    """A ledger far away, as its looks are seen from a run; what stands again in a later look is asked once."""
+    looks: list[int] = []
+    second = threading.Event()
+    heard = ledger.heard
+
+    def slowly(name: str, keys: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:
+        looks.append(len(keys))
+        if len(looks) == 1:
+            time.sleep(2 * SLOW_LOOKUP)
+        else:
+            second.set()
+        return heard(name, keys)
+
+    class Waiting(Plain):
+        def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+            waiting = iter(cases)
+            first = next(waiting)
+            assert second.wait(20), "nothing more is looked up before the first calls are done"
+            return super().hear(chain([first], waiting))
+
+    items = [item(f"n{i}") for i in range(LOOKUP)]
+    cases = list(panels(items, [r for it in items for r in answers(it.id, a="red", b="blue")], Choice(), size=2))
+    judge = Waiting()
+    monkeypatch.setattr(ledger, "heard", slowly)
+    (tally,) = hear([judge], lambda _: [*cases, *cases[:300], *cases[400:]], ledger)
+    assert looks == [LOOKUP, len(cases) + 300 + len(cases) - 400 - LOOKUP], "four times as many where it was waited for"
+    assert (tally.asked, tally.done, tally.known) == (len(cases), len(cases), 300 + len(cases) - 400)
+    assert len({case.key for case in judge.heard}) == len(judge.heard) == len(cases)
+    assert len(ledger.record()) == len(cases)
 
 
 def test_a_budget_stops_before_it_is_passed(ledger):

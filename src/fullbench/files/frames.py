@@ -18,7 +18,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.shown import frame_with
-from fullbench.nouns.table import EstimateLike, Table
+from fullbench.nouns.table import Table
 
 LIBRARIES = ("polars", "pandas")
 
@@ -135,17 +135,15 @@ def _record_rows(record: Record) -> Iterator[dict[str, Any]]:
 
 def _table_rows(table: Table) -> Iterator[dict[str, Any]]:
     """Estimates spread over four columns, as in CSV."""
-    wide = [any(isinstance(cell, EstimateLike) for cell in table.cells(n)) for n in range(len(table.columns))]
+    wide = [any(isinstance(cell, Estimate) for cell in table.cells(n)) for n in range(len(table.columns))]
     for row in table.rows:
         cells: dict[str, Any] = {}
         for name, cell, spread in zip(table.columns, row, wide, strict=True):
-            bare = isinstance(cell, Estimate) and bool(cell.why)
-            cells[str(name)] = cell.value if isinstance(cell, EstimateLike) else cell
+            estimate = cell if isinstance(cell, Estimate) else None
+            cells[str(name)] = cell if estimate is None else estimate.value
             if spread:
-                held = isinstance(cell, EstimateLike)
-                cells[f"{name}_low"] = cell.low if isinstance(cell, EstimateLike) and not bare else None
-                cells[f"{name}_high"] = cell.high if isinstance(cell, EstimateLike) and not bare else None
-                cells[f"{name}_n"] = cell.n if held and isinstance(cell, EstimateLike) else None
+                low, high = (None, None) if estimate is None or estimate.why else (estimate.low, estimate.high)
+                cells |= {f"{name}_low": low, f"{name}_high": high, f"{name}_n": estimate.n if estimate else None}
         yield cells
 
 

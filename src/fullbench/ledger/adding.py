@@ -75,7 +75,7 @@ class Adder:
         made = rows.verdict_row(stored, self._study, self._writer.say)
         if stored.exchanges:
             self.calls(stored.exchanges, stored.judge)
-        self._writer.put("verdicts", made, verdict)
+        self._writer.put("verdicts", made, verdict, paid=True)
 
     def calls(self, exchanges: Iterable[Call], name: str, role: Role = "judge") -> None:
         """Exchanges with a model, each once however many verdicts came from it."""
@@ -90,10 +90,11 @@ class Adder:
             return
         self.item(case.item, known)
         for response in case.responses:
-            self.response(case.item, response, rows.response_row(case.item, response, NOTHING, "", 0.0), known)
+            row = rows.response_row(case.item, response, NOTHING, "", 0.0)
+            self.response(case.item, response, row, known, paid=False)
         self._remember("cases", case.key)
         self._writer.bring("study_cases", (self._study, case.key))
-        self._writer.put("cases", rows.case_row(case), case)
+        self._writer.put("cases", rows.case_row(case), case, paid=False)
 
     def item(self, item: Item, known: Known) -> None:
         """An item with its pictures; with other tags it is a row more, with other content it is refused.
@@ -107,7 +108,7 @@ class Adder:
             self._join(item, known)
             self._add_pictures(item.pictures)
             self._remember("items", item.key, tags)
-            self._writer.put("items", rows.item_row(item), item)
+            self._writer.put("items", rows.item_row(item), item, paid=False)
 
     def _join(self, item: Item, known: Known) -> None:
         """Make an item a member of the study, where its id stands for one content."""
@@ -130,7 +131,7 @@ class Adder:
         self._remember("members", item.id, item.key)
         self._writer.bring("study_items", (self._study, item.key, item.id, revision + 1))
 
-    def response(self, item: Item, response: Response, row: rows.Row, known: Known) -> None:
+    def response(self, item: Item, response: Response, row: rows.Row, known: Known, *, paid: bool) -> None:
         """A response with its pictures, unless it is known; one that is known with other words is refused."""
         place = f"{item.key} {response.sample} {response.contestant}"
         before = self._seen.get(("responses", place))
@@ -145,7 +146,7 @@ class Adder:
             self._add_pictures(response.pictures)
         self._remember("responses", place, before or response.key)
         if before is None:
-            self._writer.put("responses", row, response)
+            self._writer.put("responses", row, response, paid=paid)
 
     def known_of(self, item: Item) -> Known:
         """What is on disk of an item; where the ledger is far, as it was looked up when the item was entered: what was

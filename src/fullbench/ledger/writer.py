@@ -35,8 +35,6 @@ waits too. What waits is not acknowledged: it is what a kill at that moment woul
 MOST_FREE = 16_384
 """...and so many entries of any kind, most of which cost nothing but memory."""
 
-PAID = frozenset({"verdicts", "responses", "failures"})
-
 LOG = 16 * 1024 * 1024
 """So long may the write-ahead log of SQLite grow before it is brought into the main file."""
 
@@ -73,6 +71,7 @@ class Writer:
         self._entries: list[Entry] = []
         self._paid = 0
         self._wary = False
+        self._left_out = 0
         self._checkpointed_at: int | None = None
         self._since = 0.0
         self._trouble: LedgerError | None = None
@@ -91,11 +90,11 @@ class Writer:
             trouble, self._trouble = self._trouble, None
             raise trouble
 
-    def put(self, table: str, row: Row, entry: Entry) -> None:
-        """Gather a row, and the entry that is acknowledged with it."""
+    def put(self, table: str, row: Row, entry: Entry, *, paid: bool) -> None:
+        """Gather a row, and the entry that is acknowledged with it; `paid` where it is what a call brought."""
         self._pending[table].append(row)
         self._entries.append(entry)
-        self._paid += table in PAID
+        self._paid += paid
         full = self._paid >= MOST or len(self._entries) >= MOST_FREE
         if full if self.database.far else len(self._entries) >= GROUP:
             self._commit()
@@ -129,11 +128,13 @@ class Writer:
         self._texts_id = f"{self._chain.writer}-{next(self._numbers):08x}"
         self._said = 0
 
-    def keep(self, table: str, *rows: Row) -> None:
-        """Commit rows of any table at once, with all that was gathered."""
+    def keep(self, table: str, *rows: Row) -> bool:
+        """Commit rows of any table at once, with all that was gathered; False where some may have been left out."""
         with self.lock:
+            left_out = self._left_out
             self._pending[table].extend(rows)
             self._commit()
+            return left_out == self._left_out
 
     def flush(self) -> None:
         with self.lock:
@@ -278,6 +279,8 @@ class Writer:
             except Taken:
                 self._wary = True
                 continue
+            if left_out is not False:
+                self._left_out += 1
             if left_out is None:
                 return
             self._chain, self._wary = chain, left_out

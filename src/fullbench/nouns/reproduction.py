@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.record import Record
-from fullbench.nouns.table import EstimateLike, Table
+from fullbench.nouns.table import Table
 
 Basis = Literal["data", "printed"]
 
@@ -27,7 +28,7 @@ class Reproduced:
     value: Any
     n: int
     figure: str = ""
-    estimate: EstimateLike | None = None
+    estimate: Estimate | None = None
     paper: float | None = None
     source: str = ""
     basis: Basis = "data"

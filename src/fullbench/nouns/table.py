@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import NoneType
-from typing import Any, Final, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, get_args
 
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.shown import Framed, Shown
 
 Kind = Literal["", "name", "word", "text", "rank", "count", "n", "fault", "number", "figure"]
@@ -15,23 +15,7 @@ Kind = Literal["", "name", "word", "text", "rank", "count", "n", "fault", "numbe
 Better = Literal["", "more", "less"]
 
 
-@runtime_checkable
-class EstimateLike(Protocol):
-    """A figure with its interval and the number of observations behind it."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def n(self) -> int: ...
-
-
-Cell = str | int | float | None | EstimateLike
-PLAIN: Final = (str, int, float, NoneType)
-"""The classes of cells that are no estimates. Asked first: what is like an estimate is told attribute by attribute."""
+Cell = str | int | float | None | Estimate
 
 
 class Column(str):
@@ -126,6 +110,6 @@ class Tables(list[Table], Shown):
 
 def sort_value(cell: Cell) -> float | None:
     """What a numeric cell is sorted by; None for text and for nothing."""
-    if isinstance(cell, int | float):
-        return cell
-    return None if isinstance(cell, PLAIN) else cell.value
+    if isinstance(cell, Estimate):
+        return cell.value
+    return cell if isinstance(cell, int | float) else None

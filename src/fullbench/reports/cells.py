@@ -12,7 +12,7 @@ from fullbench.hygiene import neutral
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import HEADINGS
 from fullbench.nouns.note import Note, listed
-from fullbench.nouns.table import PLAIN, Cell, Column, Table, sort_value
+from fullbench.nouns.table import Cell, Column, Table, sort_value
 
 OBSERVATIONS = HEADINGS["n"]
 _COUNT = re.compile(r"\b(over|of) \d+ (clusters|groups)\b")
@@ -35,8 +35,7 @@ def decimals(cells: Sequence[Cell]) -> int:
     >>> decimals([0.0123]), decimals([0.5, 0.25]), decimals([12.5]), decimals([1034.2])
     (4, 2, 1, 0)
     """
-    numbers = [cell if isinstance(cell, PLAIN) else cell.value for cell in cells]
-    largest = max((abs(number) for number in numbers if isinstance(number, int | float)), default=0.0)
+    largest = max((abs(value) for cell in cells if (value := sort_value(cell)) is not None), default=0.0)
     return 0 if largest >= 200 else 1 if largest >= 10 else 4 if 0 < largest < 0.1 else 2
 
 
@@ -54,10 +53,10 @@ def show(cell: Cell, places: int = 2) -> str:
         return plain(cell)
     if isinstance(cell, int | float):
         return number(cell, places)
-    if why := getattr(cell, "why", ""):
-        return f"{number(float(cell.value), places)} [{plain(why)}]"
+    if cell.why:
+        return f"{number(float(cell.value), places)} [{plain(cell.why)}]"
     value, low, high = (number(float(end), places) for end in (cell.value, cell.low, cell.high))
-    if getattr(cell, "one_sided", False):
+    if cell.one_sided:
         return f"{value} [≥ {low}]" if cell.high <= cell.value else f"{value} [≤ {high}]"
     return f"{value} [{low}, {high}]"
 
@@ -120,7 +119,7 @@ def with_n(table: Table) -> tuple[list[Column], list[list[str]]]:
     columns = table.typed
     places = [decimals(table.cells(place)) for place in range(len(columns))]
     rows = [[show(cell, place) for cell, place in zip(row, places, strict=True)] for row in table.rows]
-    counts = [{cell.n for cell in row if not isinstance(cell, PLAIN)} for row in table.rows]
+    counts = [{cell.n for cell in row if isinstance(cell, Estimate)} for row in table.rows]
     own_place = next((place for place, column in enumerate(columns) if column.key == OBSERVATIONS.key), None)
     if not any(counts):
         return columns, rows
@@ -132,6 +131,6 @@ def with_n(table: Table) -> tuple[list[Column], list[list[str]]]:
     for row, cells in zip(rows, table.rows, strict=True):
         own = None if own_place is None else cells[own_place]
         for place, cell in enumerate(cells):
-            if not isinstance(cell, PLAIN) and cell.n != own:
+            if isinstance(cell, Estimate) and cell.n != own:
                 row[place] += f" n={cell.n}"
     return columns, rows

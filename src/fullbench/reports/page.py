@@ -12,7 +12,6 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import MissingExtra
@@ -20,24 +19,23 @@ from fullbench.nouns.call import Usage
 from fullbench.nouns.item import SENSITIVE, Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
-from fullbench.nouns.table import EstimateLike, Table, sort_value
+from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.pixels import eight_bits, transparent, upright
 from fullbench.pixels import veiled as under_a_veil
 from fullbench.reports import charts
-from fullbench.reports.cells import decimals, is_fault, notes, numeric, show
+from fullbench.reports.cells import notes
 from fullbench.reports.charts import Chart
+from fullbench.reports.layout import LONG, TEMPLATES, LaidCell, heads, laid_column
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 THUMBNAIL = 480
 """The tag of items and responses whose pictures are not shown unasked."""
-_LONG = 24
-_FOLDER = Path(__file__).parent / "templates"
-SORTING = _FOLDER / "sorting.js"
+SORTING = TEMPLATES / "sorting.js"
 """The script that makes tables sortable, for whoever shows tables on pages."""
-COLOURS = _FOLDER / "colours.css"
+COLOURS = TEMPLATES / "colours.css"
 """The colours of all pages, light and dark."""
 SHARED = {file.name: file for file in (SORTING, COLOURS)}
 """Files of the reports that the web app's pages use too."""
@@ -69,16 +67,6 @@ class Section:
 
 
 @dataclass(frozen=True)
-class _Cell:
-    shown: str
-    sort: str
-    classes: str
-    interval: str = ""
-    bar: tuple[float, float, float] | None = None
-    title: str = ""
-
-
-@dataclass(frozen=True)
 class _Drawn:
     alt: str
     svg: str = ""
@@ -89,7 +77,7 @@ class _Drawn:
 class _Grid:
     table: Table
     heads: list[tuple[str, bool]]
-    rows: list[list[_Cell]]
+    rows: list[tuple[LaidCell, ...]]
     chart: _Drawn | None
     source: list[tuple[str, str]]
 
@@ -100,7 +88,7 @@ class _Grid:
     @property
     def folded(self) -> bool:
         """A long table folds when its chart already shows it."""
-        return self.chart is not None and len(self.rows) > _LONG
+        return self.chart is not None and len(self.rows) > LONG
 
 
 def page(
@@ -180,39 +168,10 @@ def _section(place: int, section: Section) -> dict[str, Any]:
 
 
 def _grid(table: Table, *, draw: bool = True) -> _Grid:
-    heads = [(str(name), numeric(table.cells(place))) for place, name in enumerate(table.columns)]
-    columns = [_column(table, place) for place in range(len(table.columns))]
-    rows = [list(row) for row in zip(*columns, strict=True)]
+    columns = [laid_column(table, place) for place in range(len(table.columns))]
     drawn = charts.chart(table) if draw else None
-    return _Grid(table, heads, rows, None if drawn is None else _draw(drawn), _pairs(table.source))
-
-
-def _column(table: Table, place: int) -> list[_Cell]:
-    cells, column = table.cells(place), table.typed[place]
-    places = decimals(cells)
-    known = [cell for cell in cells if isinstance(cell, EstimateLike)]
-    least, most = min((cell.low for cell in known), default=0.0), max((cell.high for cell in known), default=0.0)
-    kind = "number" if numeric(cells) else "words"
-    shown = []
-    for cell in cells:
-        value = sort_value(cell)
-        sort = "" if value is None else repr(float(value))
-        classes = " ".join([kind, *(["fault"] if is_fault(column, cell) else []), *(["gap"] if cell is None else [])])
-        if not isinstance(cell, EstimateLike):
-            shown.append(_Cell(show(cell, places), sort, classes))
-            continue
-        figure, ends = show(cell, places).split(" ", 1)
-        bar = None if most <= least else _bar(cell, least, most)
-        method = getattr(cell, "method", "")
-        title = f"n = {cell.n}" + (f"; {method}" if method else "")
-        shown.append(_Cell(figure, sort, classes, f"{ends} n={cell.n}", bar, title))
-    return shown
-
-
-def _bar(cell: EstimateLike, least: float, most: float) -> tuple[float, float, float]:
-    """Where the interval's ends and the figure lie between the column's extremes, in percent."""
-    low, value, high = (100 * (end - least) / (most - least) for end in (cell.low, cell.value, cell.high))
-    return low, value, high
+    rows = list(zip(*columns, strict=True))
+    return _Grid(table, heads(table), rows, None if drawn is None else _draw(drawn), _pairs(table.source))
 
 
 def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
@@ -287,7 +246,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(_FOLDER),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -297,4 +256,4 @@ def _environment() -> Environment:
 
 @cache
 def _file(name: str) -> str:
-    return (_FOLDER / name).read_text(encoding="utf-8")
+    return (TEMPLATES / name).read_text(encoding="utf-8")

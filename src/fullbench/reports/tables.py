@@ -15,7 +15,7 @@ from fullbench.errors import InputError
 from fullbench.hygiene import no_formula
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note, pack, unpack
-from fullbench.nouns.table import PLAIN, Cell, Table
+from fullbench.nouns.table import Cell, Table
 from fullbench.reports.cells import is_fault, notes, numeric, with_n
 from fullbench.reports.files import write_file
 from fullbench.reports.typed import packed_hint, typed_columns, types, unpacked_hint, with_said
@@ -147,16 +147,15 @@ def _json(table: Table) -> bytes:
 def _pack(cell: Cell) -> Any:
     if isinstance(cell, float) and not math.isfinite(cell):
         raise ValueError(f"a table holds finite numbers or None; found {cell}")
-    if isinstance(cell, PLAIN):
+    if not isinstance(cell, Estimate):
         return cell
     packed: dict[str, Any] = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
-    if isinstance(cell, Estimate):
-        packed |= {"level": cell.level, "method": cell.method}
-        packed |= {} if cell.p is None else {"p": cell.p}
-        packed |= {} if cell.units is None else {"units": cell.units}
-        packed |= {flag: True for flag in FLAGS if getattr(cell, flag)}
-        packed |= {"low": None, "high": None, "why": cell.why} if cell.why else {}
-        packed |= {"reason": pack(cell.why)} if isinstance(cell.why, Note) else {}
+    packed |= {"level": cell.level, "method": cell.method}
+    packed |= {} if cell.p is None else {"p": cell.p}
+    packed |= {} if cell.units is None else {"units": cell.units}
+    packed |= {flag: True for flag in FLAGS if getattr(cell, flag)}
+    packed |= {"low": None, "high": None, "why": cell.why} if cell.why else {}
+    packed |= {"reason": pack(cell.why)} if isinstance(cell.why, Note) else {}
     return packed
 
 
@@ -190,7 +189,7 @@ def _estimate(packed: dict[str, Any]) -> Estimate:
 
 def _csv(table: Table) -> str:
     """Estimates spread over four columns; nothing is an empty field; names are no formulas."""
-    wide = [any(not isinstance(row[place], PLAIN) for row in table.rows) for place in range(len(table.columns))]
+    wide = [any(isinstance(row[place], Estimate) for row in table.rows) for place in range(len(table.columns))]
     head: list[str] = []
     for name, spread in zip(table.columns, wide, strict=True):
         head += [name, f"{name}_low", f"{name}_high", f"{name}_n"] if spread else [name]
@@ -201,8 +200,8 @@ def _csv(table: Table) -> str:
     for row in table.rows:
         fields: list[Cell] = []
         for cell, spread in zip(row, wide, strict=True):
-            if not isinstance(cell, PLAIN):
-                ends = [None, None] if getattr(cell, "why", "") else [cell.low, cell.high]
+            if isinstance(cell, Estimate):
+                ends = [None, None] if cell.why else [cell.low, cell.high]
                 fields += [cell.value, *ends, cell.n]
             else:
                 fields += [cell, None, None, None] if spread else [cell]

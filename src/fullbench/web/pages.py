@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from fullbench.reports.layout import TEMPLATES
 from fullbench.reports.page import SHARED
 from fullbench.version import __version__
 from fullbench.web import guard
@@ -44,7 +45,7 @@ NAVIGATION: list[tuple[str, str, Role | None]] = [
 def environment() -> Environment:
     """Where templates come from; every value is escaped, and a name that is not given is an error."""
     templates = Environment(
-        loader=FileSystemLoader(FOLDER / "templates"),
+        loader=FileSystemLoader([FOLDER / "templates", TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -237,7 +237,13 @@ def torch_weights(folder: Path):
 
 @pytest.mark.parametrize(
     ("launcher", "more"),
-    [("torchrun", []), ("accelerate", []), ("torchrun", ["--shard"]), ("torchrun", ["--shard", "--lora", "4"])],
+    [
+        ("torchrun", []),
+        ("accelerate", []),
+        ("torchrun", ["--shard"]),
+        ("accelerate", ["--shard"]),
+        ("torchrun", ["--shard", "--lora", "4"]),
+    ],
 )
 def test_two_processes_learn_what_one_does(base, tmp_path, launcher, more):
     if launcher == "accelerate":
@@ -257,10 +263,10 @@ def test_two_processes_learn_what_one_does(base, tmp_path, launcher, more):
     subprocess.run([sys.executable, *command, *alone, "--out", str(tmp_path / "one")], check=True, env=env)
     port = str(free_port())
     start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", port]
-    if launcher == "accelerate":  # on processors it starts one process, whatever it is told; on GPUs as many
+    if launcher == "accelerate":  # told of processors it would start one process; --device cpu is our own word
         start = [
-            sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1",
-            "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", port,
+            sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2",
+            "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", port,
         ]  # fmt: skip
     subprocess.run([*start, *command, *more, "--out", str(tmp_path / "two")], check=True, env=env)
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-5)

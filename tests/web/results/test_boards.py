@@ -13,9 +13,9 @@ from fullbench.figures import standard
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Choice, Score
 from fullbench.nouns.case import Case
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
-from fullbench.nouns.table import EstimateLike
 from fullbench.nouns.verdict import Verdict
 from fullbench.reports import charts
 from fullbench.web.database import reading
@@ -74,7 +74,7 @@ def test_the_verdicts_behind_every_number_are_its_own(refreshed):
                         place = (board.judge, linked.table.name, head, link)
                         if isinstance(cell, int):
                             assert cell == n, place
-                        elif isinstance(cell, EstimateLike) and "mean " in head + linked.table.name:
+                        elif isinstance(cell, Estimate) and "mean " in head + linked.table.name:
                             assert cell.n == n, place
                         else:
                             assert n > 0, place
@@ -184,7 +184,7 @@ def figures(card):
                 row = dict(zip(linked.table.columns, cells, strict=True))
                 for column, cell in enumerate(cells):
                     if cell is not None and not isinstance(cell, str):
-                        n = cell.n if isinstance(cell, EstimateLike) else cell
+                        n = cell.n if isinstance(cell, Estimate) else cell
                         yield linked.table.name, row, linked.table.columns[column], n, linked.link(place, column)
 
 

@@ -10,9 +10,9 @@ import pytest
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
-from fullbench.nouns.table import EstimateLike
 from fullbench.nouns.verdict import Verdict
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.results import boards, cards, judges_board, updater
@@ -47,7 +47,7 @@ def test_every_cell_is_what_the_judges_own_board_says(updated):
             cell = cells[place]
             assert (cell is None) == (name not in rows)
             if cell is not None:
-                (figure,) = [one for one in rows[name] if isinstance(one, EstimateLike) and one.value == cell.sort]
+                (figure,) = [one for one in rows[name] if isinstance(one, Estimate) and one.value == cell.sort]
                 assert cell.n == figure.n
                 assert cell.rank == str(rows[name][0])
                 seen += 1

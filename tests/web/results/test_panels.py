@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.table import EstimateLike
+from fullbench.nouns.estimate import Estimate
 from fullbench.web.database import reading, writing
 from fullbench.web.results import boards, catalogue, listing, panels, refreshing
 from fullbench.web.results.filters import Filter
@@ -46,7 +46,7 @@ def test_a_panel_rules_as_most_of_its_judges_do_and_changes_with_them(new_engine
         table = board.tables[0]
         for row, cells in enumerate(table.table.rows):
             for column, cell in enumerate(cells):
-                if isinstance(cell, EstimateLike):
+                if isinstance(cell, Estimate):
                     assert listing.count(connection, table.link(row, column)).n == 2 * cell.n  # both orders, one match
 
 

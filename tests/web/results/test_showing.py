@@ -8,6 +8,7 @@ from functools import partial
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, named
 from fullbench.nouns.table import Table
+from fullbench.reports.page import fragment
 from fullbench.web.pages import environment
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.places import Served
@@ -113,3 +114,15 @@ def test_a_board_without_tags_stays_as_it_was():
     (alone,) = with_tags(sheets(tables, ("board", "stamp"), Served(), "en"), tables, Served(), "en")
     assert alone.tag_heads == ()
     assert "by-tag" not in rendered(leaderboard(4))
+
+
+def test_a_report_and_a_page_lay_a_table_out_alike():
+    figures = [Estimate(0.7, 0.6, 0.8, 30), Estimate(0.2, 0.1, 0.3, 30), None, Estimate.bare(0.5, 1, "one item")]
+    rows = [[f"评审-{place}", figure, place, place % 2] for place, figure in enumerate(figures)]
+    notes = ["Ties count half.", "a < b"]
+    table = Table("agreement", "Agreement", headings("judge", "agreement", "n", "refused"), rows, notes)
+    in_report, on_page = fragment(table), rendered(Linked(table))
+    cells = r"<(t[hd])\b([^>]*?)(?: title=[^>]*)?>"
+    assert len(re.findall(cells, in_report)) == 4 * 5
+    assert re.findall(cells, in_report) == re.findall(cells, on_page)
+    assert re.findall("<li>.*?</li>", in_report) == re.findall("<li>.*?</li>", on_page)

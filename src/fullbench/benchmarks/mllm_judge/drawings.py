@@ -11,10 +11,11 @@ import numpy as np
 
 from fullbench.figures import clustered
 from fullbench.figures.judging import Met
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, named
 from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, EstimateLike, Table
+from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.text import length_of
 from fullbench.nouns.verdict import PEOPLE
 
@@ -43,7 +44,7 @@ def radars(agreement: Sequence[Table]) -> Iterable[Table]:
         found: dict[str, dict[str, float]] = {}
         for judge, group, cell in zip(table.column("judge"), table.column(DATASET), table.column(figure), strict=True):
             # The mean over data sets is a note, and no data set itself.
-            if isinstance(cell, EstimateLike) and not isinstance(group, Note):
+            if isinstance(cell, Estimate) and not isinstance(group, Note):
                 out = 1 - cell.value if kind == "rankings" else max(cell.value, 0.0)
                 found.setdefault(str(judge), {})[str(group)] = out
         sets = sorted({name for values in found.values() for name in values})

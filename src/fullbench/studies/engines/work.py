@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -24,9 +25,10 @@ from fullbench.studies.engines.keeping import keepable, sane
 from fullbench.studies.engines.spending import Budget
 from fullbench.studies.engines.stopping import Stop
 
-LOOKUP = 256
+LOOKUP = 512
 SLOW_LOOKUP, MOST_LOOKED_UP = 0.05, 4_096
-"""Where looking up takes longer, as in a ledger that is far away, so many are looked up from then on."""
+"""Where looking up takes longer, as in a ledger that is far away, it is done ahead from then on, for more at a time
+whenever it was waited for, so many at the most."""
 HOPELESS = 20
 """After so many faults and failures, and no ruling ever, nothing but more of them is to be expected."""
 SAMPLE = 200
@@ -172,8 +174,8 @@ def work(
 
     def one(job: Job[Any], tally: Tally) -> None:
         started = time.monotonic()
-        worker = _Work(job, tally, stop, budget, insist)
         try:
+            worker = _Work(job, tally, stop, budget, insist)
             with job.sole(), stop.seen_off_by(worker.leave):
                 worker.do(engine, watch)
         except BaseException:
@@ -201,6 +203,9 @@ class _Work:
         self._open: set[Key] = set()
         self._in_flight: dict[Key, None] = {}
         self._sample = ""
+        # Read before the name is held, which may be on its way: what another run finds hopeless until then is asked
+        # once more.
+        self._gone = frozenset() if insist.again else frozenset(job.failed_for_good())
 
     def do(self, engine: Engine, watch: Watch | None) -> None:
         """Ask what is due, and keep what comes back."""
@@ -228,25 +233,48 @@ class _Work:
             yield task
 
     def _due(self) -> Iterator[tuple[Key, Any]]:
-        """The tasks that are neither known nor in flight, looked up and entered some hundreds at a time."""
-        job, tally, source = self._job, self._tally, iter(self._job.tasks())
-        gone = frozenset() if self._insist.again else frozenset(job.failed_for_good())
-        size = LOOKUP
-        while chunk := list(islice(source, size)):
-            started = time.monotonic()
-            job.flush()
-            keys = [job.key(task) for task in chunk]
-            known = job.known(keys) | self._open.intersection(keys)
-            over = gone.intersection(keys) - known
-            due = {key: task for key, task in zip(keys, chunk, strict=True) if key not in known and key not in over}
-            tally.known += len(chunk) - len(due) - len(over)
-            tally.passed_over += len(over)
-            job.enter(list(due.values()))
-            if time.monotonic() - started > SLOW_LOOKUP:
-                size = MOST_LOOKED_UP
-            for key, task in due.items():
-                self._open.add(key)
-                yield key, job.asked(task)
+        """The tasks that are neither known nor in flight, looked up and entered some hundreds at a time.
+
+        Where that takes long, the next ones are looked up while those before are asked.
+        """
+        job, tally, gone, source = self._job, self._tally, self._gone, iter(self._job.tasks())
+        size, ahead = LOOKUP, False
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="fullbench-lookup") as aside:
+            chunk = list(islice(source, size))
+            look: Callable[[], tuple[dict[Key, Any], int]] = partial(self._looked_up, chunk, gone, frozenset())
+            while chunk:
+                started = time.monotonic()
+                due, over = look()
+                if time.monotonic() - started > SLOW_LOOKUP:
+                    size, ahead = min(4 * size, MOST_LOOKED_UP), True
+                tally.known += len(chunk) - len(due) - over
+                tally.passed_over += over
+                # Before the next look: what is open then is not asked again, and what no longer is, it finds.
+                self._open.update(due)
+                if ahead and (chunk := list(islice(source, size))):
+                    look = aside.submit(self._looked_up, chunk, gone, self._still_open(chunk)).result
+                for key, task in due.items():
+                    yield key, job.asked(task)
+                if not ahead:
+                    chunk = list(islice(source, size))
+                    look = partial(self._looked_up, chunk, gone, self._still_open(chunk))
+
+    def _still_open(self, chunk: Sequence[Any]) -> frozenset[Key]:
+        """Those of some tasks that were handed out before and are not done."""
+        return frozenset(self._open.intersection(map(self._job.key, chunk)))
+
+    def _looked_up(
+        self, chunk: Sequence[Any], gone: frozenset[Key], still_open: frozenset[Key]
+    ) -> tuple[dict[Key, Any], int]:
+        """The tasks of a chunk that are due, which are entered, and how many of it failed for good before."""
+        job = self._job
+        job.flush()
+        keys = [job.key(task) for task in chunk]
+        known = job.known(keys) | still_open
+        over = gone.intersection(keys) - known
+        due = {key: task for key, task in zip(keys, chunk, strict=True) if key not in known and key not in over}
+        job.enter(list(due.values()))
+        return due, len(over)
 
     def _keep(self, outcome: Any) -> Any:
         """Keep an outcome; one that cannot be kept is a failure of its case, with what is known of its cost."""

@@ -11,7 +11,8 @@ from fullbench.audit.seats import members_of
 from fullbench.figures.card import Card
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
-from fullbench.nouns.table import Cell, EstimateLike, Table
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.table import Cell, Table
 from fullbench.studies import seated
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
@@ -109,7 +110,7 @@ def _linked(table: Table, judge: str, study: str) -> Linked:
     for cells in table.rows:
         behind = _filter(table, dict(zip(keys, cells, strict=True)))
         placed = None if behind is None else replace(behind, study=study, judge=judge)
-        links.append([placed if isinstance(cell, EstimateLike | int | float) else None for cell in cells])
+        links.append([placed if isinstance(cell, Estimate | int | float) else None for cell in cells])
     return Linked(table, links, [] if table.chart is None else [table.chart])
 
 

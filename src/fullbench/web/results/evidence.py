@@ -12,8 +12,9 @@ from typing import Any
 
 from fullbench.figures.judging import UNTAGGED
 from fullbench.figures.places import OVERALL
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, EstimateLike, Table
+from fullbench.nouns.table import Cell, Table
 from fullbench.web.results.boards import Links
 from fullbench.web.results.filters import Filter
 
@@ -64,7 +65,7 @@ def _holds(table: Table, cell: Cell, link: Filter, count: Count | None) -> bool:
         return True
     if table.name.startswith("corrected"):  # it counts pairs, of which several verdicts make one
         return True
-    n = cell.n if isinstance(cell, EstimateLike) else cell
+    n = cell.n if isinstance(cell, Estimate) else cell
     return count(link) == n
 
 

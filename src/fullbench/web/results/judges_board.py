@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fullbench.figures.places import OVERALL, place
+from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentences
-from fullbench.nouns.table import Cell, EstimateLike, Table
+from fullbench.nouns.table import Cell, Table
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.cards import Card
 from fullbench.web.results.filters import Filter
@@ -104,7 +105,7 @@ def _order(judged: Standing) -> tuple[float, str, str]:
     values = [
         cell.value
         for key in ("agreement on pairs", "agreement on scores", "agreement on rankings")
-        if isinstance(cell := judged.cells.get(key), EstimateLike)
+        if isinstance(cell := judged.cells.get(key), Estimate)
     ]
     return (-sum(values) / len(values) if values else 2.0, judged.judge, judged.criterion)
 
@@ -120,23 +121,23 @@ def _sentence(cells: Mapping[str, Cell]) -> str:
             else Note("judges.does-not-replace", "Does not stand for a person here by the alternative annotator test.")
         )  # fmt: skip
     first = cells.get("first shown wins")
-    if isinstance(first, EstimateLike) and first.low > 0.5:
+    if isinstance(first, Estimate) and first.low > 0.5:
         parts.append(
             Note("judges.first", "Prefers what is shown first: {share:.0%} of its choices.", share=first.value)
         )
-    elif isinstance(first, EstimateLike) and first.high < 0.5:
+    elif isinstance(first, Estimate) and first.high < 0.5:
         parts.append(
             Note("judges.last", "Prefers what is shown last: {share:.0%} of its choices.", share=1 - first.value)
         )
     steady = cells.get("same ruling in both orders")
-    if isinstance(steady, EstimateLike) and steady.high < 0.8:
+    if isinstance(steady, Estimate) and steady.high < 0.8:
         parts.append(
             Note(
                 "judges.unsteady", "Turns {share:.0%} of its rulings when the order is turned.", share=1 - steady.value
             )
         )
     faulty = cells.get("faulty")
-    if isinstance(faulty, EstimateLike) and faulty.value >= 0.02:
+    if isinstance(faulty, Estimate) and faulty.value >= 0.02:
         parts.append(Note("judges.faulty", "Leaves {share:.0%} without a ruling.", share=faulty.value))
     if not any(str(key).startswith("agreement") for key in cells):
         parts.append(Note("judges.untried", "Nobody has voted on its cases, so agreement is not known."))

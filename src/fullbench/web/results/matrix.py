@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from fullbench.nouns.table import EstimateLike, Table
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.table import Table
 from fullbench.reports.cells import decimals, show
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
@@ -188,13 +189,13 @@ def _placed(linked: Linked, figure: int | None, *, ranked: bool = True) -> dict[
     table, by_contestant = linked.table, {}
     who = 1 if ranked else 0
     cells = () if figure is None else table.cells(figure)
-    values = sorted((cell.value for cell in cells if isinstance(cell, EstimateLike)), reverse=True)
+    values = sorted((cell.value for cell in cells if isinstance(cell, Estimate)), reverse=True)
     digits = 2 if figure is None else decimals(table.cells(figure))
     count = max(1, len(table.rows) - 1)
     for number, row in enumerate(table.rows):
         cell = None if figure is None else row[figure]
         shown, _, interval = ("" if cell is None else show(cell, digits)).partition(" ")
-        estimated = cell if isinstance(cell, EstimateLike) else None
+        estimated = cell if isinstance(cell, Estimate) else None
         if not ranked and estimated is None:
             continue
         rank = show(row[0]) if ranked else ""

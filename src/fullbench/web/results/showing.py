@@ -6,41 +6,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.nouns.table import Cell, Column, EstimateLike, Table, sort_value
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.table import Cell, Column, Table
 from fullbench.reports import charts
-from fullbench.reports.cells import decimals, is_fault, numeric, show
+from fullbench.reports.layout import LONG, LaidCell, heads, laid_column
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.localised import localised
 from fullbench.web.results.places import Places
 from fullbench.web.words import Language, translate
 
-LONG = 24
-"""A table with more rows than this is folded when a chart shows it."""
 MANY = 10
 """A table with so many rows can be searched, cut and compared."""
 AT_ONCE = 40
 """So many rows of a table are laid out at first: browsers take long over hundreds."""
 DRAWN = 30
 """So many rows have a place in a chart with a line for each; more cannot be read."""
+HREF = "where its mark leads"
+"""The column that a table has for its chart alone."""
 SHADES = 4
 """So many shades a heat map has to either side."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One cell: the figure, its interval and n, where it leads; `bar` are low, value and high in percent.
+class LinkedCell(LaidCell):
+    """A cell, and where it leads.
 
-    A cell of a heat map has a `shade` instead, and says its interval when somebody points at it.
+    A cell of a heat map has a `shade` in place of its bar, and says its interval when somebody points at it.
     """
 
-    text: str
-    classes: str
-    sort: str
     href: str | None = None
-    interval: str = ""
-    n: int | None = None
-    bar: tuple[float, float, float] | None = None
     shade: str = ""
     tip: str = ""
     """What a figure by tag says to whoever points at it."""
@@ -71,7 +66,7 @@ class Sheet:
     id: str
     linked: Linked
     heads: Sequence[tuple[str, bool]]
-    rows: Sequence[Sequence[Shown]]
+    rows: Sequence[Sequence[LinkedCell]]
     charts: Sequence[Drawn]
     tag_heads: Sequence[TagHead] = ()
     tag_columns: int = 0
@@ -108,7 +103,7 @@ class Sheet:
         return 1 if self.leading else 0
 
     @property
-    def parts(self) -> Sequence[Sequence[Sequence[Shown]]]:
+    def parts(self) -> Sequence[Sequence[Sequence[LinkedCell]]]:
         """The rows that are laid out at once, and those that are when somebody asks."""
         return [self.rows] if self.folded else cut(self.rows)
 
@@ -143,6 +138,22 @@ def sheets(
     return shown_sheets
 
 
+def chart_of(linked: Linked, place: int, places: Places) -> charts.Chart | None:
+    """A chart of a table whose marks lead to the verdicts behind the figures that they are drawn from."""
+    hint = linked.charts[place]
+    table = linked.table
+    if linked.links:
+        places_of = (table.place(hint[name]) for name in ("value", "y", "x", "label") if name in hint)
+        drawn_from = [column for column in places_of if column is not None]
+        rows = [
+            (*row, next((href for column in drawn_from if (href := _href(links[column], row[column], places))), None))
+            for row, links in zip(table.rows, linked.links, strict=True)
+        ]
+        table = replace(table, columns=(*table.columns, Column(HREF)), rows=rows)
+        hint = {**hint, "href": HREF}
+    return charts.chart(drawable(table, hint), hint)
+
+
 def drawable(table: Table, hint: Mapping[str, Any]) -> Table:
     """The table, or its first rows where a chart has a line for each and they are too many to be read."""
     if hint.get("kind") not in {"intervals", "bars", "stacked"} or len(table.rows) <= DRAWN * 4 // 3:
@@ -154,28 +165,25 @@ def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: 
     """One table."""
     shown = localised(linked, language)
     columns = [column_cells(shown, place, places) for place in range(len(shown.table.columns))]
-    heads = [(str(name), numeric(shown.table.cells(place))) for place, name in enumerate(shown.table.columns)]
-    return Sheet(name, shown, heads, list(zip(*columns, strict=True)), drawn)
+    return Sheet(name, shown, heads(shown.table), list(zip(*columns, strict=True)), drawn)
 
 
-def column_cells(linked: Linked, place: int, places: Places) -> list[Shown]:
+def column_cells(linked: Linked, place: int, places: Places) -> list[LinkedCell]:
     """The cells of one column."""
-    cells, column = linked.table.cells(place), linked.table.typed[place]
-    digits = decimals(cells)
-    known = [cell for cell in cells if isinstance(cell, EstimateLike)]
-    least, most = min((cell.low for cell in known), default=0.0), max((cell.high for cell in known), default=0.0)
-    kind = "number" if numeric(cells) else "words"
+    cells = linked.table.cells(place)
     shown = [
-        _cell(cell, digits, (column, kind), (least, most), _href(linked.link(row, place), places))
-        for row, cell in enumerate(cells)
+        LinkedCell(**vars(laid), href=_href(linked.link(row, place), cell, places))
+        for row, (cell, laid) in enumerate(zip(cells, laid_column(linked.table, place), strict=True))
     ]
     hint = next((hint for hint in linked.charts if hint.get("kind") == "matrix"), None)
     if hint is None or str(linked.table.columns[place]) not in map(str, hint["columns"]):
         return shown
     middle, reach = _scale(linked, hint)
     return [
-        replace(one, bar=None, shade=_shade(cell.value, middle, reach)) if isinstance(cell, EstimateLike) else one
-        for one, cell in zip(shown, cells, strict=True)
+        replace(linked_cell, bar=None, shade=_shade(cell.value, middle, reach))
+        if isinstance(cell, Estimate)
+        else linked_cell
+        for linked_cell, cell in zip(shown, cells, strict=True)
     ]
 
 
@@ -188,7 +196,7 @@ def _scale(linked: Linked, hint: Mapping[str, Any]) -> tuple[float, float]:
         cell.value
         for row in linked.table.rows
         for head, cell in zip(linked.table.columns, row, strict=True)
-        if str(head) in heads and isinstance(cell, EstimateLike)
+        if str(head) in heads and isinstance(cell, Estimate)
     ]
     least, most = min(values, default=0.0), max(values, default=0.0)
     return (least + most) / 2, (most - least) / 2
@@ -204,25 +212,7 @@ def _shade(value: float, middle: float, reach: float) -> str:
     return "" if steps == 0 else f"{'more' if steps > 0 else 'less'}-{abs(steps)}"
 
 
-def _href(link: Filter | None, places: Places) -> str | None:
-    return None if link is None else places.verdicts(link)
-
-
-def _cell(cell: Cell, digits: int, typed: tuple[Column, str], ends: tuple[float, float], href: str | None) -> Shown:
-    column, kind = typed
-    value = sort_value(cell)
-    classes = " ".join([kind, *(["fault"] if is_fault(column, cell) else []), *(["gap"] if cell is None else [])])
-    sort = "" if value is None else repr(float(value))
-    if isinstance(cell, int) and not cell:
-        href = None
-    if not isinstance(cell, EstimateLike):
-        return Shown(show(cell, digits), classes, sort, href)
-    figure, interval = show(cell, digits).split(" ", 1)
-    least, most = ends
-    bar = None
-    if most > least:
-        low, middle, high = (
-            round(100 * (end - least) / (most - least), 1) for end in (cell.low, cell.value, cell.high)
-        )
-        bar = (low, middle, high)
-    return Shown(figure, classes, sort, href, interval, cell.n, bar)
+def _href(link: Filter | None, cell: Cell, places: Places) -> str | None:
+    """Where a cell leads; a count of nothing leads nowhere."""
+    nothing = isinstance(cell, int) and not cell
+    return None if link is None or nothing else places.verdicts(link)

@@ -12,12 +12,12 @@ from fullbench.web.results.boards import Linked
 from fullbench.web.results.localised import localised
 from fullbench.web.results.matrix import UNIT_WON
 from fullbench.web.results.places import Places
-from fullbench.web.results.showing import Sheet, Shown, TagHead, column_cells
+from fullbench.web.results.showing import LinkedCell, Sheet, TagHead, column_cells
 from fullbench.web.words import Language, translate
 
 MOST = 12
 """So many columns by tag can be chosen: each is sent with every row of a board, whether it is looked at or not."""
-MISSING = Shown("", "number gap", "")
+MISSING = LinkedCell("", "number gap", "")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def with_tags(sheets: Sequence[Sheet], tables: Sequence[Linked], places: Places,
 def _widened(sheet: Sheet, tables: Sequence[Linked], places: Places, language: Language) -> Sheet:
     every = _sources(sheet.linked, [localised(linked, language) for linked in tables])
     heads: list[TagHead] = []
-    columns: list[list[Shown]] = []
+    columns: list[list[LinkedCell]] = []
     for source in every[:MOST]:
         table = source.linked.table
         value = str(table.columns[source.place])
@@ -53,7 +53,7 @@ def _widened(sheet: Sheet, tables: Sequence[Linked], places: Places, language: L
     return replace(sheet, rows=rows, tag_heads=heads, tag_columns=len(every))
 
 
-def _said(cell: Shown, name: str, head: TagHead) -> Shown:
+def _said(cell: LinkedCell, name: str, head: TagHead) -> LinkedCell:
     """A cell with what it says to whoever points at it."""
     tip = f"{name}, {head.name} ({head.unit}): {cell.text} {cell.interval} · n={cell.n}" if cell.interval else ""
     return replace(cell, tip=tip)
