@@ -79,7 +79,7 @@ def _verdicts(rng, judge: int, *, items: np.ndarray, names: pa.Array, keys: np.n
             columns.append(pa.array(given[field.name]).cast(field.type))
         elif field.name in fixed:
             columns.append(pa.repeat(pa.scalar(fixed[field.name], field.type), size))
-        elif field.name in {"fault", "confidence", "blind", "probability", "dose"}:
+        elif field.name in {"fault", "confidence", "blind", "probability", "dose"} or field.name.startswith("calls_"):
             columns.append(pa.nulls(size, field.type))
         else:
             columns.append(pa.repeat(pa.scalar("" if field.type == pa.string() else 0, field.type), size))

@@ -3,51 +3,26 @@
 from __future__ import annotations
 
 import json
-import random
 import resource
 import subprocess
 import sys
 
 import pytest
-from pyarrow.parquet import ParquetFile
 
-from fullbench import Case, Item, Ledger, Response, Score, Verdict
-from fullbench.columns.builder import KIND, REAL, WHOLE
-from fullbench.ledger.lake import writing
-from fullbench.ledger.lake.stores import Folder
-from fullbench.nouns.call import Call, Usage
+from tests.ledger import court_lake
 from tests.ledger.generated import CONTESTANTS, JUDGES, lake_of
-
-NARROW = {*KIND, *WHOLE, *REAL, "case_key", "item", "marks"}
 
 
 @pytest.mark.slow
-def test_a_verdict_takes_at_most_120_bytes_beside_its_exchange_and_40_in_narrow_columns(tmp_path):
-    rng = random.Random(3)
-    at = 1.7e9
-    with Ledger(tmp_path / "x.ledger", durability="process") as ledger:
-        for number in range(4_000):
-            item = Item.ask(f"item-{number}", "几条腿？")
-            case = Case(item, (Response.say(item.id, rng.choice("abc"), f"{rng.random()}"),), Score(1, 5))
-            ledger.add(case)
-            for judge in ("one", "two", "three"):
-                at += rng.expovariate(50)
-                used = Usage(1, 0, rng.randint(500, 1500), rng.randint(5, 90), rng.randint(1, 400) / 1e6, rng.random())
-                prompt, name = (f"{rng.getrandbits(128):032x}" for _ in range(2))
-                call = Call(name, f"because {rng.random()}", prompt=prompt, usage=used, at=at)
-                rest = {"text": call.text, "prompt": prompt, "usage": used, "at": at, "exchanges": (call,)}
-                ledger.add(Verdict.of(case, judge, [rng.randint(1, 5)], **rest))
-        entry = writing.write(ledger, Folder(tmp_path / "lake")).entry
-    (segment,) = (segment for segment in entry.segments if segment.table == "verdicts")
-    narrow = 0
-    with ParquetFile(tmp_path / "lake" / segment.file) as file:
-        for number in range(file.metadata.num_row_groups):
-            group = file.metadata.row_group(number)
-            columns = (group.column(place) for place in range(group.num_columns))
-            narrow += sum(column.total_compressed_size for column in columns if column.path_in_schema in NARROW)
-    assert segment.rows == 12_000
-    assert segment.bytes / segment.rows < 120
-    assert narrow / segment.rows < 40
+@pytest.mark.parametrize("contestants", [1, 4])
+def test_a_verdict_takes_at_most_120_bytes_beside_its_texts_and_40_in_narrow_columns(tmp_path, contestants):
+    lake, verdicts = court_lake.lake_of(tmp_path, 3_000 // contestants, contestants=contestants)
+    sizes = court_lake.column_bytes(lake)
+    assert sum(sizes.values()) == sum(path.stat().st_size for path in (lake / "segments").rglob("*.parquet"))
+    texts = sum(sizes[name] for name in court_lake.TEXTS)
+    assert texts > 10 * verdicts  # they are there, and no two alike
+    assert (sum(sizes.values()) - texts) / verdicts < 120
+    assert sum(sizes[name] for name in court_lake.NARROW) / verdicts < 40
 
 
 @pytest.mark.slow

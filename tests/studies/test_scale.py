@@ -72,7 +72,7 @@ def test_the_command_shows_sizes_beside_each_other_and_refuses_nonsense():
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     assert [row["calls"] for row in rows] == [10_000, 1_000_000_000]
     assert rows[1]["dollars"] == pytest.approx(1_000_000)
-    assert rows[1]["GB in the lake"] == pytest.approx(206)
+    assert rows[1]["GB in the lake"] == pytest.approx(138)
     assert rows[1]["hours"] > 90_000 * rows[0]["hours"] / 2
     assert "known: sqlite" in cli("scale", "--ledger", "oracle", code=2).stderr
     with pytest.raises(InputError, match="below 1"):

@@ -41,7 +41,7 @@ class Measured:
     """Outcomes that may wait for a ledger before the run waits too."""
     sqlite_bytes: float = 946.0
     postgres_bytes: float = 1282.0
-    lake_bytes: float = 206.0
+    lake_bytes: float = 138.0
     """Of a verdict with its exchange and its shares of items, answers and cases (docs/scale.md)."""
     verify: float = 40e-6
     tables: float = 5e-6

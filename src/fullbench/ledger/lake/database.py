@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fullbench.errors import LedgerError, MissingExtra
 from fullbench.ledger import schema
 from fullbench.ledger.database import Connection
-from fullbench.ledger.lake import connection, exports, manifest, segments
+from fullbench.ledger.lake import connection, exports, manifest, views
 from fullbench.ledger.lake.stores import Store, pictures_place, store_at
 from fullbench.ledger.lake.verifying import examined
 
@@ -62,12 +62,11 @@ class Parquet:
     def _views(self) -> Mapping[str, str]:
         if self._store is None:
             return exports.views(self.place)
-        files: dict[str, list[str]] = {}
+        files: dict[tuple[str, int], list[str]] = {}
         for entry in manifest.read(self._store):
             for segment in entry.segments:
-                files.setdefault(segment.table, []).append(str(self._local(segment.file)))
-        links = {table: "" if table in segments.LINKED else ", NULL AS link" for table in files}
-        return {table: f"SELECT *{links[table]} FROM {connection.files_sql(paths)}" for table, paths in files.items()}
+                files.setdefault((segment.table, entry.format), []).append(str(self._local(segment.file)))
+        return views.of_segments(files)
 
     def _local(self, file: str) -> Path:
         if self._store is None:
@@ -118,6 +117,9 @@ class Parquet:
 
     def sole(self, name: str) -> AbstractContextManager[None]:
         raise LedgerError(f"{self.place}: nobody is asked here, for what lies in Parquet is sealed")
+
+    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def pauses(self) -> Iterator[float]:
         return iter(())

@@ -22,7 +22,8 @@ from fullbench.ledger.chain import Head
 from fullbench.ledger.lake.stores import Store
 from fullbench.ledger.signing import Signature
 
-FORMAT = 1
+FORMAT = 2
+"""Since 2, rows of some tables stand within those of others (see `inlined`); segments of before are read as well."""
 FOLDER = "manifest"
 
 
@@ -38,6 +39,12 @@ class Segment:
     bytes: int
     root: str
     statistics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def within(self) -> Mapping[str, Sequence[int]]:
+        """How many rows of which other tables stand within these, with their first and last places."""
+        inside: Mapping[str, Sequence[int]] = self.statistics.get("within", {})
+        return inside
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,13 @@ def append(store: Store, entry: Entry) -> None:
                 f"{store.place}: another writer has written to the lake meanwhile, so nothing was added to its "
                 "manifest; run again"
             )
+
+
+def last_place(entries: Iterable[Entry], table: str) -> int:
+    """The last place of a table that was sealed."""
+    segments = [segment for entry in entries for segment in entry.segments]
+    places = [segment.last for segment in segments if segment.table == table]
+    return max((*places, *(segment.within[table][2] for segment in segments if table in segment.within)), default=0)
 
 
 def name_of(number: int) -> str:

@@ -15,6 +15,7 @@ from fullbench.ledger import chain, schema
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection
 from fullbench.ledger.lake import manifest, segments
+from fullbench.ledger.lake.inlined import INLINED, Places, hosting_rows
 from fullbench.ledger.lake.manifest import Entry, Segment
 from fullbench.ledger.lake.stores import Store, pictures_place
 from fullbench.ledger.places import pictures_at
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from fullbench.ledger.store import Ledger
 
+_PART, _HELD = 2_000, 32 << 20
+"""Rows that are Python's objects at one time, and bytes that are compressed together at most."""
 SALT = "salt"
 """The setting that must stay with the ledger: from it follow the words that no contestant may guess."""
 
@@ -54,9 +57,15 @@ def write(
     made: list[Segment] = []
     with ledger.moment() as (reader, head):
         _check(ledger, reader, store, entries)
+        after = {table: manifest.last_place(entries, table) for table in schema.TABLES}
+        inside = {within.table: Places(after[within.table]) for within in INLINED.values()}
         for table in schema.TABLES:
-            after = max((one.last for entry in entries for one in entry.segments if one.table == table), default=0)
-            for segment in _sealed(reader, table, after, store, rows):
+            # Hosts come before the tables whose rows stand within theirs.
+            if within := INLINED.get(table):
+                stream = hosting_rows(reader, within, after[table], inside[within.table])
+            else:
+                stream = _rows(reader, table, after[table], inside.get(table))
+            for segment in _sealed(stream, table, store, rows):
                 made.append(segment)
                 if watch is not None:
                     watch(table, sum(one.rows for one in made if one.table == table))
@@ -69,7 +78,8 @@ def write(
     manifest.append(store, entry)
     counts: dict[str, int] = {}
     for segment in made:
-        counts[segment.table] = counts.get(segment.table, 0) + segment.rows
+        for table, count in ((segment.table, segment.rows), *((name, n) for name, (n, *_) in segment.within.items())):
+            counts[table] = counts.get(table, 0) + count
     return Written(entry, entry.lake_head, counts, pictures)
 
 
@@ -91,35 +101,50 @@ def _check(ledger: Ledger, reader: Connection, store: Store, entries: list[Entry
         )
 
 
-def _sealed(reader: Connection, table: str, after: int, store: Store, most: int) -> Iterator[Segment]:
-    """The rows of a table after a place, a segment at a time."""
+def _rows(reader: Connection, table: str, after: int, inside: Places | None) -> Iterator[Row]:
+    """The rows of a table after a place, but for those that stand within others."""
     listed = ", ".join(segments.sealed_columns(table))
-    stream = reader.stream(f"SELECT {listed} FROM {table} WHERE rowid > ? ORDER BY rowid", (after,))
-    groups = _groups(stream, table)
+    for row in reader.stream(f"SELECT {listed} FROM {table} WHERE rowid > ? ORDER BY rowid", (after,)):
+        if inside is None or row[0] not in inside:
+            yield _public(table, row)
+
+
+def _sealed(stream: Iterator[Row], table: str, store: Store, most: int) -> Iterator[Segment]:
+    """Rows of a table, a segment at a time."""
+    groups = _groups(stream, table, most)
     with tempfile.TemporaryDirectory(prefix="fullbench-lake-") as folder:
         for group in groups:
             path = Path(folder) / "segment.parquet"
-            segments.write(table, _filled(group, groups, most, table), path)
+            segments.write(table, _filled(group, groups, most), path)
             yield segments.seal(table, path, store)
             path.unlink()
 
 
-def _groups(stream: Iterator[Row], table: str) -> Iterator[list[Row]]:
+def _groups(stream: Iterator[Row], table: str, most: int) -> Iterator[pyarrow.Table]:
     """Rows that are compressed together: few enough to be held at one time, however long their texts are."""
-    most = 2_000 if table == "texts" else 20_000 if table == "calls" else segments.GROUP
-    while group := list(islice(stream, most)):
-        yield [_public(table, row) for row in group]
+    from pyarrow import concat_tables
+
+    parts: list[pyarrow.Table] = []
+    while rows := list(islice(stream, min(_PART, most))):
+        parts.append(segments.table_of(table, rows))
+        if (
+            sum(part.num_rows for part in parts) >= min(segments.GROUP, most)
+            or sum(part.nbytes for part in parts) > _HELD
+        ):
+            yield concat_tables(parts)
+            parts = []
+    if parts:
+        yield concat_tables(parts)
 
 
-def _filled(first: list[Row], rest: Iterator[list[Row]], most: int, table: str) -> Iterator[pyarrow.Table]:
+def _filled(first: pyarrow.Table, rest: Iterator[pyarrow.Table], most: int) -> Iterator[pyarrow.Table]:
     """A segment's groups, until it has enough rows or texts."""
-    group: list[Row] | None = first
+    group: pyarrow.Table | None = first
     count = size = 0
-    while group:
-        made = segments.table_of(table, group)
-        count, size = count + len(group), size + made.nbytes
-        yield made
-        full = count + len(group) > most or size > segments.TEXT_BYTES * 4
+    while group is not None:
+        count, size = count + group.num_rows, size + group.nbytes
+        yield group
+        full = count + group.num_rows > most or size > segments.TEXT_BYTES * 4
         group = None if full else next(rest, None)
 
 
