@@ -103,6 +103,7 @@ class Conductor:
         self.said: list[str] = read.said
         if self.benchmark is not None and (sentence := specs.unmannered(self.benchmark, judging)):
             self.said.append(sentence)
+        self.said += specs.hidden_contestants(self.judges, [model.name for model in self.contestants])
         self.chosen: frozenset[Panel] | None = read_panels(study.cases) if study.cases is not None else None
         if self.chosen is not None:
             self.said.append(f"Only the {len(self.chosen):,} sets of responses that {study.cases} lists are heard.")
