@@ -203,7 +203,8 @@ class _Work:
         self._open: set[Key] = set()
         self._in_flight: dict[Key, None] = {}
         self._sample = ""
-        # Read while the name is about to be held: what another run fails at until then is asked once more.
+        # Read before the name is held, which may be on its way: what another run finds hopeless until then is asked
+        # once more.
         self._gone = frozenset() if insist.again else frozenset(job.failed_for_good())
 
     def do(self, engine: Engine, watch: Watch | None) -> None:
