@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, named
 from fullbench.nouns.table import Table
+from fullbench.reports.drawing import LEADS
 from fullbench.reports.page import fragment
 from fullbench.web.pages import environment
 from fullbench.web.results.boards import Linked
+from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import Served
-from fullbench.web.results.showing import sheets
+from fullbench.web.results.showing import chart_of, sheets
 from fullbench.web.words import translate
 
 
@@ -33,8 +36,10 @@ def test_a_long_table_lays_out_its_first_rows_and_keeps_the_others_ready():
     page = rendered(leaderboard(500))
     first, rest = re.findall(r"<tbody(.*?)</tbody>", page, re.DOTALL)
     assert first.count("<tr>") == 40
-    assert rest.startswith(' class="rest" hidden>')
     assert rest.count("<tr>") == 460
+    (unread,) = re.findall(r'<noscript class="rest">(.*?)</noscript>', page, re.DOTALL)
+    assert rest in unread, "text to a browser that runs scripts, a table to one that does not"
+    assert unread.count('<th scope="col"') == 3
     assert "Show all 500 rows" in page
     assert "The chart shows the first 30 of 500 rows." in page
     assert 'alt="Leaderboard. Dots with intervals: rating by contestant, 30 rows; from model-30' in page
@@ -83,3 +88,13 @@ def test_a_report_and_a_page_lay_a_table_out_alike():
     assert len(re.findall(cells, in_report)) == 4 * 5
     assert re.findall(cells, in_report) == re.findall(cells, on_page)
     assert re.findall("<li>.*?</li>", in_report) == re.findall("<li>.*?</li>", on_page)
+
+
+def test_a_mark_leads_where_the_cell_leads_that_it_is_drawn_from():
+    plain = leaderboard(3)
+    links = [[None, Filter(contestant=f"model-{place}"), Filter(contestant=f"model-{place}", fault="none")]
+             for place in range(1, 4)]  # fmt: skip
+    drawn = chart_of(replace(plain, links=links), 0, Served())
+    led = {row["label"]: row["href"].removeprefix(LEADS) for row in drawn.spec["data"]["values"]}
+    assert led == {f"model-{place}": f"/verdicts?contestant=model-{place}&fault=none" for place in range(1, 4)}
+    assert not any("href" in row for row in chart_of(plain, 0, Served()).spec["data"]["values"])

@@ -4,11 +4,16 @@
 const idle = (work) => (window.requestIdleCallback ? requestIdleCallback(work, { timeout: 1000 }) : setTimeout(work, 0));
 
 // Long tables can be searched, cut to rows with enough behind them, to chosen columns and to rows that are compared. All
-// that is needed for it came with the page: nothing is laid out anew before somebody asks.
+// that is needed for it came with the page; rows beyond the first become elements when somebody asks.
 const whole = (table) => {
-  const [first, ...more] = table.tBodies;
-  for (const part of more) { first.append(...part.rows); part.remove(); }
-  table.closest("section").querySelector(".more-rows")?.remove();
+  const section = table.closest("section");
+  const rest = section?.querySelector("noscript.rest");
+  if (!rest) return;
+  // To a page that runs scripts it is text; in one that was fetched and parsed it has become elements.
+  const parsed = rest.firstElementChild ? rest : new DOMParser().parseFromString(rest.textContent, "text/html");
+  table.tBodies[0].append(...parsed.querySelectorAll("tbody tr"));
+  rest.remove();
+  section.querySelector(".more-rows")?.remove();
 };
 // A table as it stands, hidden rows and columns left out. A cell that a spreadsheet would take for a formula is text.
 const asCsv = (table) => {
