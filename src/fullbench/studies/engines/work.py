@@ -25,7 +25,7 @@ from fullbench.studies.engines.keeping import keepable, sane
 from fullbench.studies.engines.spending import Budget
 from fullbench.studies.engines.stopping import Stop
 
-LOOKUP = 256
+LOOKUP = 512
 SLOW_LOOKUP, MOST_LOOKED_UP = 0.05, 4_096
 """Where looking up takes longer, as in a ledger that is far away, it is done ahead from then on, for more at a time
 whenever it was waited for, so many at the most."""
@@ -203,6 +203,8 @@ class _Work:
         self._open: set[Key] = set()
         self._in_flight: dict[Key, None] = {}
         self._sample = ""
+        # Read before the name is held, which may be on its way: what another run finds hopeless until then is asked
+        # once more.
         self._gone = frozenset() if insist.again else frozenset(job.failed_for_good())
 
     def do(self, engine: Engine, watch: Watch | None) -> None:
