@@ -206,10 +206,7 @@ class Conductor:
         `spent` is what the study cost before, where the budget is for all of it.
         """
         refuse_blind(self.items, self.contestants, self.judges, allowed=self.study.without_pictures)
-        models = [*self.contestants, *plan.models_asked(self.judges)]
-        for model in models:
-            model.answer(())
-        return plan.purse(budget, models, spent=spent) if budget is not None else None
+        return plan.ready([*self.contestants, *plan.models_asked(self.judges)], budget, spent=spent)
 
     def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there.
