@@ -16,6 +16,7 @@ from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import Served
 from fullbench.web.results.showing import chart_of, sheets
+from fullbench.web.results.tag_columns import MOST, with_tags
 from fullbench.web.words import translate
 
 
@@ -76,6 +77,48 @@ def test_who_beats_whom_is_a_table_in_colours_and_no_picture():
         ("number less-2", "c, b: 0.30 [0.15, 0.65] · n=8", "0.30"),
         ("number gap", "", "-"),
     ]
+
+
+def by_tag(tag: str, values: int, count: int, name: str = "won") -> Linked:
+    heads = [f"{tag}{number}" for number in range(values)]
+    rows = [
+        [
+            f"model-{place}",
+            *(Estimate(place / 100 + number / 1000, 0.0, 1.0, 7) for number in range(values)),
+            None,
+            None,
+        ]
+        for place in range(1, count + 1)
+    ]
+    hint = {"kind": "matrix", "row": "contestant", "columns": heads, "column": tag, "value": "won"}
+    table = Table(f"{name} by {tag}", "Won", headings("contestant", *map(named, heads), "all", "worst"), rows, [],
+                  {"tag": tag}, hint)  # fmt: skip
+    return Linked(table, (), [hint])
+
+
+def test_figures_by_tag_end_the_rows_of_a_board_so_many_at_most_and_said():
+    """Tags with few values come first; who has no figure by tag has a gap; the columns are hidden until chosen."""
+    tables = [leaderboard(12), by_tag("language", MOST, 12), by_tag("task", 3, 11)]
+    shown = with_tags(sheets(tables, ("board", "stamp"), Served(), "en"), tables, Served(), "en")
+    page = environment().get_template("public/sheets.html").render(all=shown[:1], t=partial(translate, "en"))
+    heads = re.findall(r'<th scope="col" class="number by-tag" hidden>(\w+) <span class="unit">([^<]*)<', page)
+    assert heads[:3] == [(f"task{number}", "task, share won") for number in range(3)]
+    assert heads[3:] == [(f"language{number}", "language, share won") for number in range(MOST - 3)]
+    assert f"{MOST} of {MOST + 3} figures by tag can be chosen as columns" in page
+    assert f"Columns, {MOST} by tag" in page
+    assert 'data-tip="model-4, task2 (task, share won): 0.04 [0.00, 1.00] · n=7"' in page
+    first, last = shown[0].rows[0], shown[0].rows[-1]
+    assert [len(row) for row in shown[0].rows] == [3 + MOST] * 12
+    assert [cell.text for cell in first[3:6]] == ["0.01", "0.01", "0.01"]
+    assert [cell.classes for cell in last[3:6]] == ["number gap"] * 3
+    assert all("gap" not in cell.classes for cell in last[6:])
+
+
+def test_a_board_without_tags_stays_as_it_was():
+    tables = [leaderboard(4)]
+    (alone,) = with_tags(sheets(tables, ("board", "stamp"), Served(), "en"), tables, Served(), "en")
+    assert alone.tag_heads == ()
+    assert "by-tag" not in rendered(leaderboard(4))
 
 
 def test_a_report_and_a_page_lay_a_table_out_alike():
