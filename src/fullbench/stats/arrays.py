@@ -82,6 +82,14 @@ def duels(
     >>> duels([0, 2], [1, 1], [1, 0.5])[3]
     3
     """
+    firsts, seconds, result, size = narrow_duels(first, second, outcome, contestants, shares=shares)
+    return firsts.astype(np.int64), seconds.astype(np.int64), result, size
+
+
+def narrow_duels(
+    first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, contestants: int = 0, *, shares: bool = False
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats, int]:
+    """The same, contestants in as many bytes as they came: to be widened before arithmetic."""
     firsts, seconds, result = np.asarray(first), np.asarray(second), column(outcome, "outcomes")
     if not len(firsts) == len(seconds) == len(result):
         raise ValueError(f"the columns must have one length; found {len(firsts)}, {len(seconds)}, {len(result)}")
@@ -95,5 +103,4 @@ def duels(
         raise ValueError("a share of a win lies between 0 and 1")
     if not shares and ((result != 0) & (result != 1) & (result != 0.5)).any():
         raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
-    size = max(contestants, int(firsts.max()) + 1, int(seconds.max()) + 1)
-    return firsts.astype(np.int64), seconds.astype(np.int64), result, size
+    return firsts, seconds, result, max(contestants, int(firsts.max()) + 1, int(seconds.max()) + 1)
