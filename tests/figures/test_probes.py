@@ -75,6 +75,26 @@ def test_a_liking_for_the_first_place():
     assert "0 times the second" in heard["changed by a swap"].says
 
 
+def test_what_a_swap_changes_is_told_in_parts_that_add_up():
+    """A winner that becomes a tie is a change like any other: the parts are counted here pair by pair."""
+    heard: dict[str, list[int]] = {}
+
+    def rule(case, worth, rng):
+        marks = fair(case, worth, rng)
+        if isinstance(case.ballot, Choice):
+            heard.setdefault(case.item.id, []).append(int(np.sign(marks[0] - marks[1])))
+        return marks
+
+    says = found(rule)["changed by a swap"].says
+    pairs = list(heard.values())
+    first, second = pairs.count([1, 1]), pairs.count([-1, -1])
+    tied = sum(0 in pair and pair != [0, 0] for pair in pairs)
+    assert min(first, second, tied) > 0
+    changed = first + second + tied
+    assert f"{changed} of its {len(pairs)} rulings change ({changed / len(pairs):.0%})" in says
+    assert f"{first} times the first shown won both times, {second} times the second, and {tied} times" in says
+
+
 def test_copying_the_order_shown_and_the_examples_order():
     def shown(case, worth, rng):
         return (4.0, 3.0, 2.0, 1.0) if isinstance(case.ballot, Ranking) else fair(case, worth, rng)

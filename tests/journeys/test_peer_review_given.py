@@ -67,8 +67,10 @@ class Handler(BaseHTTPRequestHandler):
             if "understands the picture" in words or "理解得如何" in words:
                 hits = [len(text) for _, text in answers]
             told = "C" if hits[0] == hits[1] else "A" if hits[0] > hits[1] else "B"
-            if chance("rule", model, number, answers[0][1]) > SKILL[model]:
-                told = {"A": "B", "B": "A", "C": "A"}[told]
+            # Who is shown first hangs on names, and names on the port: a slip must not hang on either.
+            texts = [text for _, text in answers]
+            if chance("rule", model, number, *sorted(texts)) > SKILL[model] and texts[0] != texts[1]:
+                told = {"A": "B", "B": "A", "C": "A" if texts[0] < texts[1] else "B"}[told]
             reply = f"I compared them.\n[[{told}]]"
         else:
             reply = f"Step by step{' and on' * int(6 * chance('long', model, number))}. [[{answered(model, number)}]]"

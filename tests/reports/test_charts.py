@@ -191,3 +191,28 @@ def test_a_chart_is_laid_out_once_for_page_svg_and_png_and_the_pixels_are_the_co
     with Image.open(io.BytesIO(png(drawn))) as image, Image.open(io.BytesIO(whole)) as expected:
         assert np.array_equal(np.asarray(image), np.asarray(expected))
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        {"kind": "intervals", "label": "m", "value": "v", "reference": 12},
+        {"kind": "bars", "label": "m", "value": "v"},
+        {"kind": "scatter", "label": "m", "x": "v", "y": "w"},
+        {"kind": "curves", "label": "m", "x": "w", "value": "v"},
+        {"kind": "densities", "label": "m", "x": "w", "value": "v"},
+        {"kind": "radar", "label": "m", "axes": ["v", "w", "u"]},
+    ],
+    ids=lambda hint: hint["kind"],
+)
+def test_the_marks_of_a_row_lead_to_its_address_and_guides_lead_nowhere(hint):
+    where = ("/verdicts?judge=a+b&contestant=%E6%99%BA", "../verdicts.html?contestant=%3Cb%3E", None)
+    rows = [(name, 10.0 + place, 2.0 * place, 1.0, where[place]) for place, name in enumerate(("智", "<b>", "c"))]
+    table = Table("t", "T", ("m", "v", "w", "u", "at"), rows)
+    root = ET.fromstring(svg(chart(table, {**hint, "href": "at"})))
+    assert {link.get("href") for link in root.iter(f"{SVG}a")} == set(where[:2])
+    assert not list(ET.fromstring(svg(chart(table, hint))).iter(f"{SVG}a"))
+    for link in root.iter(f"{SVG}a"):
+        names = {element.get("aria-label", "") for element in link.iter()} - {""}
+        whose = "智" if "judge" in link.get("href") else "<b>"
+        assert hint["kind"] == "scatter" or all(whose in name for name in names), names

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 
-from fullbench import Item
+from fullbench import Case, Item, Verdict
+from fullbench.ledger.postgres import Postgres
+from fullbench.ledger.postgres_connection import PostgresConnection
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.writer import MOST, Writer
 from fullbench.studies import specs
@@ -89,6 +94,41 @@ def test_what_waits_for_a_far_commit_is_bounded_and_what_is_acknowledged_is_ther
             assert ledger.acknowledged == len(told) == 2 * MOST
             assert sum(1 for _ in near.verdicts(texts=False)) == 2 * MOST
             assert not near.verify()
+
+
+def test_the_first_call_waits_for_few_ways_to_a_ledger(postgres, monkeypatch):
+    """One after the other: who it is, its declaration, what failed for good, what is known, what is entered; meanwhile
+    the name is held, by a connection that nobody waits for. Before, there were 13 ways."""
+    ways: list[str] = []
+
+    def noted(whose: type, name: str) -> None:
+        real = getattr(whose, name)
+
+        def noting(*values: Any) -> Any:
+            if threading.current_thread() is threading.main_thread():
+                ways.append(name)
+            return real(*values)
+
+        monkeypatch.setattr(whose, name, noting)
+
+    class Calling:
+        name, settings = "calling", {"model": "m"}
+
+        def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+            for case in cases:
+                before[:] = before or ways
+                yield Verdict.of(case, self.name, (4.0,))
+
+    before: list[str] = []
+    with Ledger(postgres.database()) as ledger:
+        noted(PostgresConnection, "together")
+        noted(PostgresConnection, "execute")
+        noted(Writer, "keep")
+        noted(Postgres, "_connect_bare")
+        (tally,) = hear([Calling()], lambda _: docket(60), ledger)
+    assert tally.done == 60
+    assert [way for way in before if way != "together"] == ["keep"]
+    assert len(before) == 5 + 1, "one of them is asked nothing, and makes no way"
 
 
 def test_cases_that_are_entered_wait_for_no_commit_of_a_far_ledger(postgres, monkeypatch):

@@ -96,11 +96,13 @@ def _swaps(judge: str, ruled: Columns) -> Iterator[Finding]:
         return
     flips = swap_flips(first, second, pairs.item[where[both]].tolist())
     to_first, to_second = int(((first > 0) & (second > 0)).sum()), int(((first < 0) & (second < 0)).sum())
+    changed = int((first != -second).sum())
     says = Note(
-        "probes.swaps",
-        "When two answers change places, {share} of its rulings change: {first} times the first shown won both "
-        "times, {second} times the second.",
-        share=percent(flips), first=to_first, second=to_second,
+        "probes.swapped",
+        "When two answers change places, {changed} of its {pairs} rulings change ({share}): {first} times the first "
+        "shown won both times, {second} times the second, and {tied} times one order alone gave a tie.",
+        changed=changed, pairs=len(first), share=percent(flips), first=to_first, second=to_second,
+        tied=changed - to_first - to_second,
     )  # fmt: skip
     yield Finding(judge, "position", "changed by a swap", flips, None, says)
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from fullbench.cache import cache_folder
@@ -70,11 +71,12 @@ def read_picture(
         data = _written_out(name, path, line)
         return Picture.as_given(data, data) if answered else Picture.of(data, path=path, line=line)
     web = WEB.match(name) is not None
-    copy = copy_of(folder, name) if web or not (folder / name).exists() else None
+    named = folder / name
+    copy = copy_of(folder, name) if web or not named.exists() else None
     if web and copy is None:
         file = _from_the_web(name, path, line)
     else:
-        file = copy or folder / name
+        file = copy or named
         check_place(folder, file, path=path, line=line)
     read = Picture.read_as_given if answered else Picture.read
     return read(file, path=path, line=line)
@@ -144,9 +146,11 @@ def _written_out(text: str, path: Path | None, line: int | None) -> bytes:
 
 def check_place(folder: Path, file: Path, *, path: Path | None = None, line: int | None = None) -> None:
     """Refuse a file that, all links followed, lies neither in the folder nor in one that the user named."""
+    if _lies_below(folder, file):
+        return
     try:
         real = file.resolve()
-        inside = any(real.is_relative_to(place) for place in _places(folder))
+        inside = any(map(real.is_relative_to, _places(folder)))
     except (OSError, RuntimeError, ValueError) as error:  # a link that leads to itself, a zero character
         raise InputError(f"the picture {str(file)!r} cannot be read ({error})", path=path, line=line) from error
     if not inside:
@@ -157,6 +161,21 @@ def check_place(folder: Path, file: Path, *, path: Path | None = None, line: int
             path=path,
             line=line,
         )
+
+
+def _lies_below(folder: Path, file: Path) -> bool:
+    """Whether a file is named below the folder with no link and no `..` on the way: then no link needs following."""
+    above, parts = folder.parts, file.parts
+    below = parts[len(above) :]
+    if (
+        not below
+        or file.anchor != folder.anchor
+        or parts[: len(above)] != above
+        or ".." in below
+        or any("\x00" in part for part in below)
+    ):
+        return False
+    return not any(path.is_symlink() for path in (file, *islice(file.parents, len(below) - 1)))
 
 
 def _beyond(file: Path, real: Path) -> str:

@@ -60,7 +60,7 @@ class PictureBucket(Bucket):
             return
         with self.plainly():
             self.client.put_object(
-                Bucket=self.bucket, Key=self._key(picture.digest), Body=picture.data(), ContentType=picture.media
+                Bucket=self.bucket, Key=self._key(picture.digest), Body=picture.lately(), ContentType=picture.media
             )
         self._there.add(picture.digest)
 

@@ -172,6 +172,10 @@ class Database(Protocol):
         """Hold a judge's or contestant's name for this process alone."""
         ...
 
+    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        """Begin to hold names, where that takes long: whoever calls `sole` then waits for the rest of it only."""
+        ...
+
     def pauses(self) -> Iterator[float]:
         """How long to wait before each further try, when trouble may pass; none where trying again is of no use."""
         ...

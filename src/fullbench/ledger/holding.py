@@ -6,7 +6,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 
 from fullbench.errors import LedgerError
@@ -15,6 +16,8 @@ from fullbench.ledger.postgres_connection import SPACE, PostgresConnection, lock
 PATIENCE = 3.0
 """Seconds for which a taken name is asked for again: a server notices a moment late that its holder was killed."""
 _PAUSE = 0.1
+AT_ONCE = 16
+"""So many connections are opened side by side."""
 
 Plainly = Callable[[], AbstractContextManager[None]]
 
@@ -25,20 +28,40 @@ class Holds:
     def __init__(self, place: str, connect: Callable[[], PostgresConnection], plainly: Plainly) -> None:
         self._place, self._connect, self._plainly = place, connect, plainly
         self._held: dict[str, PostgresConnection] = {}
+        self._soon: dict[str, Future[PostgresConnection]] = {}
         self._lock = threading.Lock()
 
     @contextmanager
     def sole(self, name: str) -> Iterator[None]:
         """Hold a name, or say who holds it."""
         with self._plainly():
-            self._hold(name)
+            begun = self._soon.pop(name, None)
+            connection = self._hold(name) if begun is None else begun.result()
+        with self._lock:
+            self._held[name] = connection
         try:
             yield
         finally:
             with self._lock:
                 self._held.pop(name).close()
 
-    def _hold(self, name: str) -> None:
+    @contextmanager
+    def soon(self, names: Sequence[str]) -> Iterator[None]:
+        """Begin to hold names, side by side; those that nobody asked for by `sole` are let go in the end."""
+        with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="fullbench-hold") as pool:
+            begun = {name: pool.submit(self._hold, name) for name in dict.fromkeys(names) if name not in self._soon}
+            self._soon.update(begun)
+            try:
+                yield
+            finally:
+                for name, holding in begun.items():
+                    if self._soon.get(name) is holding:
+                        del self._soon[name]
+                        if holding.exception() is None:
+                            holding.result().close()
+
+    def _hold(self, name: str) -> PostgresConnection:
+        """The connection by which a name is held."""
         key = lock_number(f"{SPACE} {name}")
         connection = self._connect()
         end = time.monotonic() + PATIENCE
@@ -50,15 +73,16 @@ class Holds:
                 connection.close()
                 raise LedgerError(said)
             time.sleep(_PAUSE)
-        with self._lock:
-            self._held[name] = connection
+        return connection
 
     def again(self) -> None:
         """Take anew what was held when the connections were lost; one sentence where another was quicker."""
         for name, connection in list(self._held.items()):
             if not connection.ping():
                 connection.close()
-                self._hold(name)
+                held = self._hold(name)
+                with self._lock:
+                    self._held[name] = held
 
     def _taken(self, connection: PostgresConnection, name: str, key: int) -> str:
         found = connection.raw.execute(

@@ -15,8 +15,8 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -24,6 +24,7 @@ from urllib.parse import parse_qs, unquote
 from fullbench.errors import LedgerError, MissingExtra
 from fullbench.hygiene import masked
 from fullbench.ledger import migrations, saving, schema
+from fullbench.ledger.ahead import Ahead
 from fullbench.ledger.database import Connection
 from fullbench.ledger.holding import Holds
 from fullbench.ledger.postgres_connection import SPACE, TYPES, PostgresConnection, lock_number, ours
@@ -33,6 +34,9 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 """Seconds between tries when the connection is lost."""
+
+OPENED = 3
+"""The connections of whoever writes: one for commits, one to look beside them, one to read."""
 
 OLDER = 3
 """The first schema that a ledger on a server had."""
@@ -62,25 +66,31 @@ class Postgres:
         self._url = url
         self.place = shown(url)
         self._copy: Sqlite | None = None
-        self._holds = Holds(self.place, self._connect, self.plainly)
+        self._ahead = Ahead(self._connect)
+        self._holds = Holds(self.place, self._connect_bare, self.plainly)
         self.path = Path(f"{self.place.rpartition('/')[2] or 'server'}.ledger")
 
     def prepare(self, *, read_only: bool) -> None:
-        with self.plainly():
-            connection = self._connect()
-            try:
-                version = self._version_there(connection)
-                if version == 0:
-                    if read_only:
-                        raise LedgerError(f"{self.place}: there is no ledger here; check the address")
-                    version = self._create(connection)
-                elif version == OLDER and read_only:
-                    self._read_copy(connection)
-                    return
-                elif version == OLDER:
-                    version = self._bring_up(connection)
-            finally:
-                connection.close()
+        try:
+            if not read_only:
+                self._ahead.expect(OPENED)
+            self._prepare(read_only=read_only)
+        except BaseException:
+            self._ahead.close()
+            raise
+
+    def _prepare(self, *, read_only: bool) -> None:
+        with self._connected() as connection:
+            version = self._version_there(connection)
+            if version == 0:
+                if read_only:
+                    raise LedgerError(f"{self.place}: there is no ledger here; check the address")
+                version = self._create(connection)
+            elif version == OLDER and read_only:
+                self._read_copy(connection)
+                return
+            elif version == OLDER:
+                version = self._bring_up(connection)
         if version != schema.VERSION:
             raise LedgerError(
                 f"{self.place}: the ledger has schema {version} and this fullbench knows {schema.VERSION}; it was left "
@@ -104,12 +114,8 @@ class Postgres:
         return None if self._copy is None else self._copy.own_commits
 
     def make(self) -> None:
-        with self.plainly():
-            connection = self._connect()
-            try:
-                self._create(connection, bare=True)
-            finally:
-                connection.close()
+        with self._connected() as connection:
+            self._create(connection, bare=True)
 
     def _create(self, connection: PostgresConnection, *, bare: bool = False) -> int:
         """Make the tables, once, however many processes try; `bare` without an identity."""
@@ -151,30 +157,28 @@ class Postgres:
         return self.stored_version() > 0
 
     def stored_version(self) -> int:
-        with self.plainly():
-            connection = self._connect()
-            try:
-                return self._version_there(connection)
-            finally:
-                connection.close()
+        with self._connected() as connection:
+            return self._version_there(connection)
 
     def back_up(self, target: Path) -> None:
-        with self.plainly():
-            connection = self._connect()
-            try:
-                saving.save(connection, self._version_there(connection), target)
-            finally:
-                connection.close()
+        with self._connected() as connection:
+            saving.save(connection, self._version_there(connection), target)
 
     def connect(self, *, read_only: bool) -> Connection:
         if self._copy is not None:
             return self._copy.connect(read_only=True)
         if not read_only:
             self._holds.again()
-        connection = self._connect()
+        connection = self._ahead.taken()
         if read_only:
             connection.raw.execute("SET default_transaction_read_only = on")
         return connection
+
+    @contextmanager
+    def _connected(self) -> Iterator[PostgresConnection]:
+        """A connection for a moment."""
+        with self.plainly(), closing(self._connect()) as connection:
+            yield connection
 
     def gone(self) -> bool:
         return False
@@ -183,6 +187,12 @@ class Postgres:
         raise LedgerError(f"{self.place}: the ledger's tables are gone from the server")
 
     def _connect(self) -> PostgresConnection:
+        connection = self._connect_bare()
+        connection.raw.execute(ours(f"SET search_path TO {SPACE}"))
+        return connection
+
+    def _connect_bare(self) -> PostgresConnection:
+        """A connection that does not know where the ledger's tables are: a way less over the network."""
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
 
@@ -192,9 +202,7 @@ class Postgres:
         }  # fmt: skip
         # Nothing is prepared: where a pipeline ends in an error, the server has skipped statements that psycopg takes
         # for prepared from then on.
-        raw = psycopg.connect(**{**usual, **given}, autocommit=True, prepare_threshold=None)
-        raw.execute(ours(f"SET search_path TO {SPACE}"))
-        return PostgresConnection(raw)
+        return PostgresConnection(psycopg.connect(**{**usual, **given}, autocommit=True, prepare_threshold=None))
 
     @contextmanager
     def plainly(self) -> Iterator[None]:
@@ -250,6 +258,9 @@ class Postgres:
     def sole(self, name: str) -> AbstractContextManager[None]:
         return self._holds.sole(name)
 
+    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        return self._holds.soon(names)
+
     @contextmanager
     def settled(self, reader: Connection) -> Iterator[None]:
         if self._copy is not None:
@@ -298,14 +309,10 @@ class Postgres:
         """Let what undone transactions left behind be used again, while others write; bytes as the server guesses."""
         dead = "n_dead_tup * pg_relation_size(relid) / greatest(n_live_tup + n_dead_tup, 1)"
         sql = f"SELECT coalesce(sum({dead}), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = ?"
-        with self.plainly():
-            connection = self._connect()
-            try:
-                freed = int(connection.execute(sql, (SPACE,)).fetchone()[0])
-                for table in () if dry_run else schema.TABLES:
-                    connection.raw.execute(ours(f"VACUUM (ANALYZE) {table}"))
-            finally:
-                connection.close()
+        with self._connected() as connection:
+            freed = int(connection.execute(sql, (SPACE,)).fetchone()[0])
+            for table in () if dry_run else schema.TABLES:
+                connection.raw.execute(ours(f"VACUUM (ANALYZE) {table}"))
         return freed
 
     def size(self, reader: Connection) -> int:

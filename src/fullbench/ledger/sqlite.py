@@ -6,8 +6,8 @@ import shutil
 import sqlite3
 import tempfile
 import weakref
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 
@@ -87,6 +87,9 @@ class Sqlite:
 
     def sole(self, name: str) -> AbstractContextManager[None]:
         return locks.sole(self.path, name)
+
+    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def pauses(self) -> Iterator[float]:
         return iter(())

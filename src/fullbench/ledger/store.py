@@ -150,12 +150,28 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
 
         Settings that were not there before, as a newer version may have, are adopted: one sentence says so.
         """
-        text = rows.settings_text(settings)
-        writer = self._writing()
-        known = self._declared(role, name)
+        self._writing()
+        return self._declare(role, name, settings, self._declared(role, name))
+
+    def introduce(
+        self, role: Role, name: str, settings: Mapping[str, Any], former_names: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Declare a judge or contestant and `adopt` what it gave under a former name, by one look into the ledger.
+
+        What the ledger says about that, one sentence each.
+        """
+        self._writing()
+        with self._reading() as reader:
+            former, known = declaring.known_of(reader, role, name, former_names)
+        adopted = None if former is None else self.alias(role, former, name)
+        declared = self._declare(role, name, settings, known)
+        return tuple(sentence for sentence in (adopted, declared) if sentence)
+
+    def _declare(self, role: Role, name: str, settings: Mapping[str, Any], known: str | None) -> str | None:
+        writer, text = self._writing(), rows.settings_text(settings)
         if known is None:
-            writer.keep(f"{role}s", (name, text, time.time()))
-            known = self._declared(role, name) or text
+            own = writer.keep(f"{role}s", (name, text, time.time()))
+            known = text if own else self._declared(role, name) or text
         if known == text:
             return None
         new = declaring.added(rows.load(known), rows.load(text))
@@ -179,7 +195,7 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
     def former(self, role: Role, name: str, former_names: Sequence[str]) -> str | None:
         """The former name whose verdicts or responses `adopt` would take over; None where there is none."""
         with self._reading() as reader:
-            return declaring.former_of(reader, role, name, former_names)
+            return declaring.known_of(reader, role, name, former_names)[0]
 
     def alias(self, role: Role, former: str, name: str) -> str:
         """Let all that was given under a former name be read under another one from now on."""
@@ -273,6 +289,11 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
     def sole(self, name: str) -> AbstractContextManager[None]:
         """Hold a judge or contestant for this run alone; a second run gets one sentence that says who holds it."""
         return self._database.sole(name)
+
+    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        """Begin to hold names for which `sole` is called before this ends: where the ledger is far, that takes time in
+        which something else can be done."""
+        return self._database.sole_soon(names)
 
     def _writing(self) -> Writer:
         if self._closed:

@@ -71,6 +71,7 @@ class Writer:
         self._entries: list[Entry] = []
         self._paid = 0
         self._wary = False
+        self._left_out = 0
         self._checkpointed_at: int | None = None
         self._since = 0.0
         self._trouble: LedgerError | None = None
@@ -127,11 +128,13 @@ class Writer:
         self._texts_id = f"{self._chain.writer}-{next(self._numbers):08x}"
         self._said = 0
 
-    def keep(self, table: str, *rows: Row) -> None:
-        """Commit rows of any table at once, with all that was gathered."""
+    def keep(self, table: str, *rows: Row) -> bool:
+        """Commit rows of any table at once, with all that was gathered; False where some may have been left out."""
         with self.lock:
+            left_out = self._left_out
             self._pending[table].extend(rows)
             self._commit()
+            return left_out == self._left_out
 
     def flush(self) -> None:
         with self.lock:
@@ -276,6 +279,8 @@ class Writer:
             except Taken:
                 self._wary = True
                 continue
+            if left_out is not False:
+                self._left_out += 1
             if left_out is None:
                 return
             self._chain, self._wary = chain, left_out

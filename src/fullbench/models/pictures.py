@@ -96,7 +96,7 @@ def wire(picture: Picture, limit: Limit) -> tuple[str, bytes]:
 
     A picture that its EXIF turns is sent upright, since not every server reads EXIF.
     """
-    data = picture.data()
+    data = picture.lately()
     if picture.media in limit.media and len(data) <= limit.size:
         size = size_of(data)
         if size is not None and max(size) <= limit.pixels and not turned(data):

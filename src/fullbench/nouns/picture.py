@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.errors import InputError
+from fullbench.nouns.lately import Lately
 from fullbench.nouns.shown import Shown
 
 UNKNOWN = "application/octet-stream"
@@ -18,6 +19,8 @@ LARGEST = 128 * 1024 * 1024
 """The largest file that is taken for a picture, in bytes."""
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif"}
+
+_lately = Lately()
 
 _HEIF = {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1"}
 """The brands of HEIC and its kin, which phones write and few programs read."""
@@ -90,12 +93,17 @@ class Picture(Shown):
                 path=path,
                 line=line,
             )
-        return cls(_digest(data), media, Path(file))
+        digest = _digest(data)
+        _lately.put(digest, data)
+        return cls(digest, media, Path(file))
 
     @classmethod
     def read_as_given(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
         """A file that somebody answered with; see `as_given`."""
-        return cls.as_given(_file(file, path, line), Path(file))
+        data = _file(file, path, line)
+        picture = cls.as_given(data, Path(file))
+        _lately.put(picture.digest, data)
+        return picture
 
     @classmethod
     def as_given(cls, data: bytes, source: Path | bytes) -> Picture:
@@ -114,12 +122,17 @@ class Picture(Shown):
             raise InputError(f"the picture {error}", path=self.source) from error
         if _digest(data) != self.digest:
             raise InputError("the picture changed since the items were read: start the run again", path=self.source)
+        _lately.put(self.digest, data)
         return data
+
+    def lately(self) -> bytes:
+        """The bytes as they were read for this digest a moment ago, else as `data` reads them now."""
+        return _lately.get(self.digest) or self.data()
 
 
 def _file(file: str | Path, path: str | Path | None, line: int | None) -> bytes:
     try:
-        return _bytes(Path(file))
+        return _bytes(file)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InputError(f"the picture {str(file)!r} cannot be read ({reason})", path=path, line=line) from error
@@ -127,7 +140,7 @@ def _file(file: str | Path, path: str | Path | None, line: int | None) -> bytes:
         raise InputError(f"the picture {str(file)!r} {error}", path=path, line=line) from error
 
 
-def _bytes(file: Path) -> bytes:
+def _bytes(file: str | Path) -> bytes:
     """The bytes of a regular file that is not too large; a `ValueError` says what else it is.
 
     It is opened without waiting, for a pipe would make us wait for ever, and a device may never end.
@@ -135,18 +148,22 @@ def _bytes(file: Path) -> bytes:
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         found = os.fstat(descriptor)
-        kind = next((name for test, name in _KINDS if test(found.st_mode)), None)
-        if kind is not None:
+        if not stat.S_ISREG(found.st_mode):
+            kind = next((name for test, name in _KINDS if test(found.st_mode)), "special file")
             raise ValueError(f"is a {kind}, not a file")
         if found.st_size > LARGEST:
             raise ValueError(f"has {found.st_size // 2**20:,} MiB, and a picture may have {LARGEST // 2**20}")
-        with os.fdopen(descriptor, "rb", closefd=False) as opened:
-            data = opened.read(LARGEST + 1)
+        # One byte more than it has shows that it grew; a buffer for the largest one would cost more than the reading.
+        pieces = [os.read(descriptor, found.st_size + 1)]
+        held = len(pieces[0])
+        while pieces[-1] and held != found.st_size and held <= LARGEST:
+            pieces.append(os.read(descriptor, LARGEST + 1 - held))
+            held += len(pieces[-1])
     finally:
         os.close(descriptor)
-    if len(data) > LARGEST:  # it grew meanwhile
+    if held > LARGEST:  # it grew meanwhile
         raise ValueError(f"has more than {LARGEST // 2**20} MiB, the most that a picture may have")
-    return data
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 _KINDS = (

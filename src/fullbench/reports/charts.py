@@ -24,6 +24,8 @@ A hint is `{"kind": ..., ...}` and names columns of the table:
     histogram   bin, count                          bars side by side
     radar       label, axes [, most]                a closed line over the columns `axes` for each row (`most` of them)
 
+Every kind but those of wide tables may have `href`, a column of addresses: the marks of a row lead to its own.
+
 Rows whose figure is missing are left out of the chart and stay in the table.
 """
 
@@ -42,7 +44,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Table
 from fullbench.reports.cells import plain
-from fullbench.reports.drawing import KINDS, Spec
+from fullbench.reports.drawing import KINDS, LEADS, Spec
 from fullbench.reports.files import write_file
 from fullbench.reports.palette import GRID, INK, MUTED
 
@@ -80,7 +82,7 @@ def chart(table: Table, hint: Mapping[str, Any] | None = None) -> Chart | None:
         raise InputError(f"table {table.name!r}: a chart of kind {kind!r} needs the hint {error}") from error
     if not body["data"]["values"]:
         return None
-    spec = {"$schema": SCHEMA, "background": PAPER, "config": _config(), **_speaking(body)}
+    spec = {"$schema": SCHEMA, "background": PAPER, "config": _config(), **_leading(_speaking(body))}
     return Chart(spec, Note("chart.alt", "{title}. {words}.", title=_one_line(table.title), words=words))
 
 
@@ -97,6 +99,23 @@ def _speaking(body: Spec) -> Spec:
 
     marks = {"layer": [described(layer) for layer in body["layer"]]} if "layer" in body else described(body)
     return {**body, **marks, "data": {"values": said}}
+
+
+def _leading(body: Spec) -> Spec:
+    """The same with marks that are links, where rows say where they lead; lines of no row lead nowhere."""
+    if not any("href" in row for row in body["data"]["values"]):
+        return body
+
+    def linked(layer: Spec) -> Spec:
+        return {**layer, "encoding": {**layer["encoding"], "href": {"field": "href"}}}
+
+    def of_rows(layer: Spec) -> bool:
+        channels = (channel for name, channel in layer["encoding"].items() if name != "description")
+        return "data" not in layer and any("field" in channel for channel in channels)
+
+    if "layer" not in body:
+        return linked(body)
+    return {**body, "layer": [linked(layer) if of_rows(layer) else layer for layer in body["layer"]]}
 
 
 def _said(row: Mapping[str, Any]) -> str:
@@ -119,7 +138,12 @@ def _one_line(title: str) -> str:
 
 def svg(drawn: Chart) -> str:
     """The chart as SVG; text stays text, under a list of fonts that a browser has, Chinese ones among them."""
-    return _own_ids(_following(_roomy(_laid_out(drawn))), digest(dict(drawn.spec))[:8])
+    return _own_ids(_following(_roomy(_own_links(_laid_out(drawn)))), digest(dict(drawn.spec))[:8])
+
+
+def _own_links(text: str) -> str:
+    """The SVG with the links that rows have; the drawing library makes one of nothing, too."""
+    return re.sub(r'<a xlink:href="[^"]*">(.*?)</a>', r"\1", text.replace(f'xlink:href="{LEADS}', 'href="'))
 
 
 def _laid_out(drawn: Chart) -> str:

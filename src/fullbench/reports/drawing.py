@@ -18,6 +18,8 @@ from fullbench.reports.palette import ACCENT, INK, MUTED
 from fullbench.reports.radar import radar
 
 WIDTH = 480
+LEADS = "https://mark.invalid/"
+"""Stands before an address while a chart is drawn: the drawing library would put one of its own before it."""
 _SQUARE = 420
 Spec = dict[str, Any]
 
@@ -48,12 +50,18 @@ def _names(table: Table, label: str, within: str | Sequence[str] = ()) -> list[s
     return [", ".join(map(str, row)) for row in zip(*(_column(table, name) for name in columns), strict=True)]
 
 
+def _leads(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
+    """Where the marks of each row lead, as a part of what is drawn of it; nothing where they lead nowhere."""
+    addresses = _column(table, hint["href"]) if "href" in hint else [None] * len(table.rows)
+    return [{} if address is None else {"href": f"{LEADS}{address}"} for address in addresses]
+
+
 def _labelled(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
     labels, figures = _names(table, hint["label"], hint.get("within", ())), _column(table, hint["value"])
     groups = _column(table, hint["group"]) if "group" in hint else [None] * len(labels)
     return [
-        {"label": plain(label), **figure} | ({} if group is None else {"group": plain(str(group))})
-        for label, cell, group in zip(labels, figures, groups, strict=True)
+        {"label": plain(label), **figure, **lead} | ({} if group is None else {"group": plain(str(group))})
+        for label, cell, group, lead in zip(labels, figures, groups, _leads(table, hint), strict=True)
         if (figure := _figure(cell)) is not None
     ]
 
@@ -130,14 +138,15 @@ def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     names = _column(table, hint["label"]) if "label" in hint else [""] * len(table.rows)
     rows: list[Spec] = []
     boundless: list[Spec] = []
-    for label, x_cell, y_cell in zip(names, _column(table, hint["x"]), _column(table, hint["y"]), strict=True):
+    both = zip(_column(table, hint["x"]), _column(table, hint["y"]), strict=True)
+    for label, (x_cell, y_cell), lead in zip(names, both, _leads(table, hint), strict=True):
         across, up = _figure(x_cell), _figure(y_cell)
         if across is not None and "infinite" in hint and y_cell == hint["infinite"]:
             ends = {"xlow": across["low"], "xhigh": across["high"], "edge": True}
-            boundless.append({"label": f"{plain(str(label))} (∞)", "x": across["value"], **ends})
+            boundless.append({"label": f"{plain(str(label))} (∞)", "x": across["value"], **ends, **lead})
         elif across is not None and up is not None:
             ends = {"xlow": across["low"], "xhigh": across["high"], "ylow": up["low"], "yhigh": up["high"]}
-            rows.append({"label": plain(str(label)), "x": across["value"], "y": up["value"], **ends})
+            rows.append({"label": plain(str(label)), "x": across["value"], "y": up["value"], **ends, **lead})
     split = hint.get("split")
     ranges = {
         axis: [
@@ -147,8 +156,8 @@ def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         for axis, drawn in (("x", [*rows, *boundless]), ("y", rows))
     }
     if split is None:
-        both = [min(ends[0] for ends in ranges.values()), max(ends[1] for ends in ranges.values())]
-        ranges = dict.fromkeys("xy", both)
+        square = [min(ends[0] for ends in ranges.values()), max(ends[1] for ends in ranges.values())]
+        ranges = dict.fromkeys("xy", square)
     ticks = {"tickCount": 6, "grid": True}
     x, y = (
         _named(axis, _label(table, hint[axis]), scale={"domain": ranges[axis], "nice": True, "zero": False}, axis=ticks)
@@ -221,11 +230,10 @@ def _guides(split: Sequence[float | None] | None, ends: Sequence[float]) -> list
 
 
 def _points(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
+    columns = [_column(table, hint[name]) for name in ("label", "x", "value")]
     return [
-        {"label": plain(str(label)), "x": float(at), "value": figure["value"]}
-        for label, at, cell in zip(
-            _column(table, hint["label"]), _column(table, hint["x"]), _column(table, hint["value"]), strict=True
-        )
+        {"label": plain(str(label)), "x": float(at), "value": figure["value"], **lead}
+        for label, at, cell, lead in zip(*columns, _leads(table, hint), strict=True)
         if isinstance(at, int | float) and (figure := _figure(cell)) is not None
     ]
 
@@ -370,7 +378,8 @@ def _radar(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     axes = list(hint["axes"])
     names = [plain(str(name)) for name in _column(table, hint["label"])]
     figures = [[sort_value(cell) for cell in _column(table, axis)] for axis in axes]
-    return radar([_label(table, axis) for axis in axes], names, figures, most=hint.get("most"))
+    leads = _leads(table, hint)
+    return radar([_label(table, axis) for axis in axes], names, figures, leads, most=hint.get("most"))
 
 
 KINDS: dict[str, Callable[[Table, Mapping[str, Any]], tuple[Spec, str]]] = {

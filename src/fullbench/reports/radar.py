@@ -16,19 +16,27 @@ _JOINED = {**_PLACES, "order": {"field": "order", "type": "quantitative"}}
 
 
 def radar(
-    axes: Sequence[str], names: Sequence[str], figures: Sequence[Sequence[float | None]], *, most: int | None = None
+    axes: Sequence[str],
+    names: Sequence[str],
+    figures: Sequence[Sequence[float | None]],
+    leads: Sequence[dict[str, Any]],
+    *,
+    most: int | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """A closed line for each of the first `most` rows that lack no figure; `figures` has a list for each axis."""
+    """A closed line for each of the first `most` rows that lack no figure; `figures` has a list for each axis, `leads`
+    says for each row where its marks lead."""
     whole = [
-        (name, row) for name, *row in zip(names, *figures, strict=True) if all(figure is not None for figure in row)
+        (name, lead, row)
+        for name, lead, *row in zip(names, leads, *figures, strict=True)
+        if all(figure is not None for figure in row)
     ]
-    shown = [(str(name), [float(figure or 0.0) for figure in row]) for name, row in whole[:most]]
-    scale = _scale(max((figure for _, row in shown for figure in row), default=1.0))
+    shown = [(str(name), lead, [float(figure or 0.0) for figure in row]) for name, lead, row in whole[:most]]
+    scale = _scale(max((figure for _, _, row in shown for figure in row), default=1.0))
     top = scale[-1]
     lines = [
         {"group": name, "value": figure, "said": f"{name}, {axis}: {figure:.3g}",
-         **_spoke(step, len(axes), figure / top)}
-        for name, row in shown
+         **_spoke(step, len(axes), figure / top), **lead}
+        for name, lead, row in shown
         for step, (axis, figure) in enumerate(zip([*axes, axes[0]], [*row, row[0]], strict=True))
     ]  # fmt: skip
     rings = [{"ring": ring, **_spoke(step, len(axes), ring / top)} for ring in scale for step in range(len(axes) + 1)]

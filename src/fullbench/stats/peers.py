@@ -23,6 +23,8 @@ Over = Literal["weights", "reviews"]
 Initial = Literal["many", "uniform", "random"]
 # less weight than this is none: a division by it would be noise
 _NEVER = 1e-12
+SAME = 0.01
+"""Scores that lie nearer to each other than this are the same."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,13 @@ class Consensus:
     @property
     def converged(self) -> bool:
         """Whether all starts settled, and at the same scores to within a hundredth."""
-        return None not in self.rounds and self.spread < 0.01
+        return None not in self.rounds and self.spread < SAME
+
+    @property
+    def elsewhere(self) -> int:
+        """How many starts end at other scores than these: there may be several scores that agree with their weights,
+        and the loss, which is nothing at each of them, cannot choose. None are known of without a path."""
+        return 0 if self.path is None else int((np.abs(self.path[-1] - self.scores).max(axis=1) >= SAME).sum())
 
 
 def upme(

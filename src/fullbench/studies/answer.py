@@ -81,8 +81,9 @@ def answer(
     gives the spec of contestants by their name, as for `hear`.
     """
     asked = items if callable(items) else lambda _: items
-    jobs = [_job(model, asked(model), samples, ledger, (specs or {}).get(model.name)) for model in contestants]
-    return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
+    with ledger.sole_soon([model.name for model in contestants]):
+        jobs = [_job(model, asked(model), samples, ledger, (specs or {}).get(model.name)) for model in contestants]
+        return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,9 @@ def hear(
     judges by their name: a worker of a cluster makes the judge from it, where it would otherwise be sent the judge
     itself. `marked` says by the keys of cases what was changed in them on purpose; it is kept with their verdicts.
     """
-    jobs = [_job(judge, docket, ledger, (specs or {}).get(judge.name), marked or {}) for judge in judges]
-    return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
+    with ledger.sole_soon([judge.name for judge in judges]):
+        jobs = [_job(judge, docket, ledger, (specs or {}).get(judge.name), marked or {}) for judge in judges]
+        return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
 
 
 @dataclass(frozen=True)

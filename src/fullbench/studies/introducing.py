@@ -13,6 +13,4 @@ def introduce(ledger: Ledger, role: Role, who: Judge | Model) -> tuple[str, ...]
 
     What the ledger says about that, one sentence each.
     """
-    adopted = ledger.adopt(role, who.name, former_names_of(who))
-    declared = ledger.declare(role, who.name, who.settings)
-    return tuple(sentence for sentence in (adopted, declared) if sentence)
+    return ledger.introduce(role, who.name, who.settings, former_names_of(who))

@@ -254,6 +254,11 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     board = numbers(tab, "Leaderboard by steady, from choices")
     closer = numbers(tab, "Who beats whom, from choices") + numbers(tab, "Won, by task, from choices")
     assert len(board + closer) > 20
+    drawn = tab.get_by_role("link", name="Open it large").first.evaluate("link => link.href")
+    tab.goto(drawn)
+    follow(tab, tab.locator("a path[aria-label^='alpha']"))
+    _, ratings = zip(*board, strict=True)
+    assert count(tab) == 2 * ratings[0], "the copy's own list"
     for href, n in board:
         tab.goto(href)
         assert count(tab) >= 2 * n, href  # a rating leaves out matches with those who are not rated

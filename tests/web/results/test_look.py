@@ -11,11 +11,12 @@ from urllib.error import HTTPError
 import pytest
 from playwright.sync_api import expect
 
+from fullbench.ledger.store import Ledger
 from fullbench.web.database import reading
 from fullbench.web.results import boards, listing
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import Served
-from tests.browsing import PATIENCE, follow
+from tests.browsing import PATIENCE, follow, new_page
 from tests.waiting import until
 from tests.web.conftest import start_live
 from tests.web.results import crowd, making
@@ -180,6 +181,86 @@ def test_a_chart_says_its_values_to_a_pointer_and_to_a_finger(browser, served, t
         said,
         row,
     )
+    context.close()
+
+
+def layered(page):
+    """The first chart of the steady judge's board with its marks over it, and the section that it stands in."""
+    page.goto(Served().board(boards.board_name("default", "steady", "overall")))
+    section = page.locator("section.sheet").first
+    section.locator("img.chart").scroll_into_view_if_needed()
+    page.wait_for_function("() => document.querySelector('section.sheet img.chart').naturalWidth > 0")
+    return section
+
+
+def choices_showing(live, contestant: str) -> int:
+    """How many pairs with this contestant the steady judge has ruled on, straight from the ledger."""
+    with Ledger(live.settings.data / "small.ledger", read_only=True) as ledger:
+        record = ledger.record()
+    return sum(
+        verdict.judge == "steady" and verdict.marks is not None and contestant in verdict.contestants
+        and verdict.criterion == "overall" and verdict.ballot.startswith("choice")
+        for verdict in record.verdicts
+    )  # fmt: skip
+
+
+def test_a_mark_and_its_row_light_together_and_the_mark_leads_to_its_verdicts(browser, served):
+    context = browser.new_context(base_url=served.url, viewport={"width": 1366, "height": 768})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    troubles = []
+    page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+    for who in ("beta", list(making.WORTH)[-1]):
+        section = layered(page)
+        row = section.locator("tbody tr").filter(has_text=who)
+        row.locator("td, th").first.hover()
+        mark = section.locator(".values a.lit").last
+        expect(mark.locator("[data-tip]")).to_have_attribute("data-tip", re.compile(re.escape(who)))
+        assert section.locator(".values a.lit").count() == 2, "its dot and its interval"
+        page.locator("h1").hover()
+        expect(section.locator(".lit")).to_have_count(0)
+        mark = section.locator(".values a").filter(has=page.locator(f"path[data-tip*='{who.split()[0]}']"))
+        mark.hover()
+        expect(section.locator("tbody tr.lit")).to_have_count(1)
+        expect(section.locator("tbody tr.lit")).to_contain_text(who)
+        follow(page, mark)
+        expect(page.locator("#count")).to_have_text(str(choices_showing(served, who)))
+        expect(page.locator("#f-contestant")).to_have_value(who)
+        expect(page.locator("#f-judge")).to_have_value("steady")
+        expect(page.locator("#f-criterion")).to_have_value("overall")
+    assert troubles == []
+    context.close()
+
+
+def test_marks_are_reached_by_keys(browser, served, axe):
+    context = browser.new_context(base_url=served.url, viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    section = layered(page)
+    section.locator(".charts").focus()
+    section.locator(".values a[tabindex='0']").wait_for(state="attached")
+    page.keyboard.press("Tab")
+    expect(section.locator("tbody tr.lit")).to_contain_text("alpha")
+    page.keyboard.press("ArrowDown")
+    expect(section.locator("tbody tr.lit")).to_contain_text("beta")
+    expect(section.locator("tbody tr.lit")).to_have_count(1)
+    page.keyboard.press("ArrowUp")
+    expect(section.locator("tbody tr.lit")).to_contain_text("alpha")
+    assert axe(page) == []
+    with new_page(page):
+        page.keyboard.press("Enter")
+    expect(page.locator("#count")).to_have_text(str(choices_showing(served, "alpha")))
+    context.close()
+
+
+def test_without_scripts_the_large_chart_has_the_links(browser, served):
+    context = browser.new_context(base_url=served.url, java_script_enabled=False)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(Served().board(boards.board_name("default", "steady", "overall")))
+    page.goto(page.get_by_role("link", name="Open it large").first.get_attribute("href"))
+    follow(page, page.locator("a path[aria-label^='beta']"))
+    expect(page.locator("#count")).to_have_text(str(choices_showing(served, "beta")))
     context.close()
 
 

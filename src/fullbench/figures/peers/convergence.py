@@ -58,7 +58,28 @@ def nearing(reviews: Reviews, *, truth: Truth, terms: Terms) -> Table:
         "peers.tables.title.nearer-by-round", "Nearer to the truth by round, from {n} starts", n=len(learned.rounds)
     )
     hint = {"kind": "lines", "x": "round", "columns": ["pearson", "least pearson"]}
-    return Table("nearing", title, headings("round", "pearson", "least pearson"), rows, [], {}, hint)
+    return Table("nearing", title, headings("round", "pearson", "least pearson"), rows, _elsewhere(learned), {}, hint)
+
+
+def elsewhere(reviews: Reviews, terms: Terms) -> list[str]:
+    """A note where some starts end at other scores than those that UPME is said to give."""
+    return _elsewhere(_learned(reviews, terms)[0])
+
+
+def _elsewhere(learned: Consensus) -> list[str]:
+    if not learned.elsewhere:
+        return []
+    return [
+        Note(
+            "peers.tables.starts-end-elsewhere",
+            "{n} of {starts} starts end at other scores, up to {spread:.2g} away: these reviews let weights and scores "
+            "agree in more than one way. UPME's scores are those of the start with the least loss, among equals of "
+            "even weights; more reviews may leave one way.",
+            n=learned.elsewhere,
+            starts=len(learned.rounds),
+            spread=learned.spread,
+        )
+    ]
 
 
 def _learned(reviews: Reviews, terms: Terms) -> tuple[Consensus, int]:

@@ -12,7 +12,7 @@ from fullbench.errors import Undefined
 from fullbench.figures import standard
 from fullbench.figures.peers.accuracy import accuracy
 from fullbench.figures.peers.biases import biases
-from fullbench.figures.peers.convergence import convergence, nearing
+from fullbench.figures.peers.convergence import convergence, elsewhere, nearing
 from fullbench.figures.peers.drawn import interval, order
 from fullbench.figures.peers.methods import METHODS, ROBUST, Terms, consensus, scores
 from fullbench.figures.peers.nearness import ablation, gammas, near, number, sizes
@@ -155,6 +155,7 @@ def _ranking(reviews: Reviews, *, truth: Truth, terms: Terms) -> Table:
     if plain:
         drawn = interval(reviews, terms)
         notes += _close([(reviews.names[place], drawn[place]) for place in order])
+        notes += elsewhere(reviews, terms)
         scores_by_method["UPME"] = drawn
     columns = headings("rank", "contestant", *scores_by_method, *(["truth"] if known else []))
     rows: list[list[Cell]] = [

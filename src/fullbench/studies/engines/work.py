@@ -25,7 +25,7 @@ from fullbench.studies.engines.keeping import keepable, sane
 from fullbench.studies.engines.spending import Budget
 from fullbench.studies.engines.stopping import Stop
 
-LOOKUP = 256
+LOOKUP = 512
 SLOW_LOOKUP, MOST_LOOKED_UP = 0.05, 4_096
 """Where looking up takes longer, as in a ledger that is far away, it is done ahead from then on, for more at a time
 whenever it was waited for, so many at the most."""
@@ -174,8 +174,8 @@ def work(
 
     def one(job: Job[Any], tally: Tally) -> None:
         started = time.monotonic()
-        worker = _Work(job, tally, stop, budget, insist)
         try:
+            worker = _Work(job, tally, stop, budget, insist)
             with job.sole(), stop.seen_off_by(worker.leave):
                 worker.do(engine, watch)
         except BaseException:
@@ -203,6 +203,9 @@ class _Work:
         self._open: set[Key] = set()
         self._in_flight: dict[Key, None] = {}
         self._sample = ""
+        # Read before the name is held, which may be on its way: what another run finds hopeless until then is asked
+        # once more.
+        self._gone = frozenset() if insist.again else frozenset(job.failed_for_good())
 
     def do(self, engine: Engine, watch: Watch | None) -> None:
         """Ask what is due, and keep what comes back."""
@@ -234,12 +237,11 @@ class _Work:
 
         Where that takes long, the next ones are looked up while those before are asked.
         """
-        job, tally, source = self._job, self._tally, iter(self._job.tasks())
-        gone = frozenset() if self._insist.again else frozenset(job.failed_for_good())
+        job, tally, gone, source = self._job, self._tally, self._gone, iter(self._job.tasks())
         size, ahead = LOOKUP, False
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="fullbench-lookup") as aside:
             chunk = list(islice(source, size))
-            look: Callable[[], tuple[dict[Key, Any], int]] = partial(self._looked_up, chunk, gone, frozenset[Key]())
+            look: Callable[[], tuple[dict[Key, Any], int]] = partial(self._looked_up, chunk, gone, frozenset())
             while chunk:
                 started = time.monotonic()
                 due, over = look()

@@ -17,7 +17,7 @@ from fullbench.figures.places import ballot_of, from_family, placed
 from fullbench.figures.slices import Slice
 from fullbench.nouns.headings import headings
 from fullbench.nouns.table import Cell, Table
-from fullbench.web.results.boards import Board, Linked
+from fullbench.web.results.boards import Board, Linked, Links
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rulings import is_panel, is_person
 
@@ -78,7 +78,7 @@ def compute(columns: Columns, subject: Subject, tags: Tags, times: Times | None 
         closer += _closer(board, subject, tags, several=several)
         at = None if times is None else times.behind(parts[family])
         if at is not None and (went := history.daily(parts[family], key, at)) is not None:
-            went_by = Linked(went, (), [] if went.chart is None else [went.chart])
+            went_by = _of_contestants(went, _asked(subject, family))
             closer.append(_named(went_by, family) if several else went_by)
     if not is_panel(subject.judge):
         linked = _signed(columns, subject, linked)
@@ -93,8 +93,25 @@ def _signed(columns: Columns, subject: Subject, linked: Sequence[Linked]) -> lis
     corrections = corrected.tables(where, judges=[] if together else [subject.judge], together=together)
     return [
         *(replace(leader, table=table) for leader, table in zip(linked, signed, strict=True)),
-        *(Linked(table, (), [] if table.chart is None else [table.chart]) for table in corrections),
+        *(_of_contestants(table, _behind(table, subject, together=together)) for table in corrections),
     ]
+
+
+def _behind(table: Table, subject: Subject, *, together: bool) -> partial[Filter]:
+    """Makes filters of the verdicts behind a correction: the judge's, or those of all judges together."""
+    asked = partial(Filter, study=subject.link, criterion=subject.criterion, judge="" if together else subject.judge)
+    family = cast("Family | None", table.source.get("family"))
+    return asked if family is None else partial(asked, shown=SHOWN[family])
+
+
+def _of_contestants(table: Table, asked: partial[Filter]) -> Linked:
+    """A table of figures that no list of verdicts is exactly behind: names lead to all verdicts on their answers."""
+    named = table.place("contestant")
+    links: Links = [
+        [asked(contestant=str(cell)) if place == named else None for place, cell in enumerate(row)]
+        for row in table.rows
+    ]
+    return Linked(table, () if named is None else links, [] if table.chart is None else [table.chart])
 
 
 def _asked(subject: Subject, family: Family) -> partial[Filter]:
@@ -161,7 +178,7 @@ def _wins(slice_: Slice, row: Sequence[Cell], asked: partial[Filter], family: Fa
 
 def _grouped(slice_: Slice, row: Sequence[Cell], asked: partial[Filter]) -> list[Filter | None]:
     of_contestant = partial(asked, contestant=str(row[0]))
-    return [None, *(of_contestant(value=value) for value in slice_.labels), of_contestant(), None]
+    return [of_contestant(), *(of_contestant(value=value) for value in slice_.labels), of_contestant(), None]
 
 
 def faults(table: Table, link: str) -> Linked:

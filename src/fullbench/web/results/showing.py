@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Cell, Table
+from fullbench.nouns.table import Cell, Column, Table
 from fullbench.reports import charts
 from fullbench.reports.layout import LONG, LaidCell, heads, laid_column
 from fullbench.web.results.boards import Linked
@@ -22,6 +22,8 @@ AT_ONCE = 40
 """So many rows of a table are laid out at first: browsers take long over hundreds."""
 DRAWN = 30
 """So many rows have a place in a chart with a line for each; more cannot be read."""
+HREF = "where its mark leads"
+"""The column that a table has for its chart alone."""
 SHADES = 4
 """So many shades a heat map has to either side."""
 
@@ -121,6 +123,22 @@ def sheets(
                 drawn.append(Drawn(address, translate(language, chart.alt), rows, len(shown.table.rows)))
         shown_sheets.append(sheet(linked, places, f"table-{number}", language, drawn))
     return shown_sheets
+
+
+def chart_of(linked: Linked, place: int, places: Places) -> charts.Chart | None:
+    """A chart of a table whose marks lead to the verdicts behind the figures that they are drawn from."""
+    hint = linked.charts[place]
+    table = linked.table
+    if linked.links:
+        places_of = (table.place(hint[name]) for name in ("value", "y", "x", "label") if name in hint)
+        drawn_from = [column for column in places_of if column is not None]
+        rows = [
+            (*row, next((href for column in drawn_from if (href := _href(links[column], row[column], places))), None))
+            for row, links in zip(table.rows, linked.links, strict=True)
+        ]
+        table = replace(table, columns=(*table.columns, Column(HREF)), rows=rows)
+        hint = {**hint, "href": HREF}
+    return charts.chart(drawable(table, hint), hint)
 
 
 def drawable(table: Table, hint: Mapping[str, Any]) -> Table:

@@ -24,7 +24,7 @@ from fullbench.web.results.places import Places, judge_name
 from fullbench.web.results.recent import Recent
 from fullbench.web.results.rows import judges, judges_in, studies, version
 from fullbench.web.results.rulings import is_panel, is_person
-from fullbench.web.results.showing import drawable, sheet, sheets
+from fullbench.web.results.showing import chart_of, sheet, sheets
 from fullbench.web.results.site_data import first_picture
 from fullbench.web.words import Language, key, translate
 
@@ -213,7 +213,7 @@ class Views:
             if number >= len(tables) or chart >= len(tables[number].charts):
                 return None
             shown = localised(tables[number], language)
-            drawn = charts.chart(drawable(shown.table, shown.charts[chart]), shown.charts[chart])
+            drawn = chart_of(shown, chart, self.places)
             return None if drawn is None else self.svg(drawn)
 
         return self._charts.get((name, stamp, place, language), draw)

@@ -175,11 +175,19 @@ document.addEventListener("click", (event) => {
 }, true);
 document.addEventListener("focusout", () => { tip.hidden = true; });
 
-// A chart is a picture. When somebody first points at it or taps it, its marks come over it as a layer that cannot be
-// seen, and each says its values like a cell does.
-const layerOf = async (image) => {
+// A chart is a picture. When somebody first points at it, taps it or comes to it by keyboard, its marks come over it as a
+// layer that cannot be seen: each says its values like a cell does, and leads where the cell leads that it is drawn from.
+const layers = new WeakMap();
+const layerOf = (image) => {
+  // A page that was opened from a disk may not read its own pictures: it goes without.
+  if (!layers.has(image)) layers.set(image, layered(image).catch(() => {}));
+  return layers.get(image);
+};
+const layered = async (image) => {
   const answer = await fetch(image.currentSrc || image.src);
-  const drawn = new DOMParser().parseFromString(await answer.text(), "image/svg+xml").documentElement;
+  // The picture's own colours for the dark would be refused here, with a complaint: the page has its own.
+  const text = (await answer.text()).replace(/<style>[^]*?<\/style>/, "");
+  const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (drawn.nodeName !== "svg") return;
   for (const one of drawn.querySelectorAll("style, script")) one.remove();
   const axes = '[class*="role-axis"], [class*="role-legend"], [class*="role-title"]';
@@ -189,14 +197,58 @@ const layerOf = async (image) => {
   const around = document.createElement("span");
   around.className = "layered";
   drawn.classList.add("values");
-  drawn.setAttribute("aria-hidden", "true"); // the picture's own words and the table say the same
+  const links = [...drawn.querySelectorAll("a")];
+  if (links.length) {
+    // One of a chart's marks is reached by Tab, the others from there by arrows; several marks of one figure are one.
+    const said = new Map(links.map((link) => [link.querySelector("[data-tip]")?.getAttribute("data-tip") ?? "", link]));
+    for (const link of links) link.setAttribute("tabindex", "-1");
+    for (const link of links) if (![...said.values()].includes(link)) link.setAttribute("aria-hidden", "true");
+    for (const [words, link] of said) link.setAttribute("aria-label", words);
+    said.values().next().value.setAttribute("tabindex", "0");
+    drawn.setAttribute("role", "group");
+    drawn.setAttribute("aria-label", image.alt);
+    image.alt = ""; // the layer says it
+  } else drawn.setAttribute("aria-hidden", "true"); // the picture's own words and the table say the same
   image.replaceWith(around);
   around.append(image, document.importNode(drawn, true));
 };
-for (const image of document.querySelectorAll("img.chart")) {
-  // A page that was opened from a disk may not read its own pictures: it goes without.
-  image.addEventListener("pointerenter", () => layerOf(image).catch(() => {}), { once: true });
-}
+const arrows = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
+document.addEventListener("keydown", (event) => {
+  const link = event.target.closest?.(".values a");
+  if (!link || !arrows[event.key]) return;
+  event.preventDefault();
+  const all = [...link.closest(".values").querySelectorAll("a[aria-label]")];
+  const next = all[(all.indexOf(link) + arrows[event.key] + all.length) % all.length];
+  link.setAttribute("tabindex", "-1");
+  next.setAttribute("tabindex", "0");
+  next.focus();
+});
+
+// A mark and the row of the same figures light together: they lead to the same verdicts.
+let pointed = null;
+const light = (part) => {
+  for (const one of document.querySelectorAll(".lit")) one.classList.remove("lit");
+  if (!part) return;
+  const section = part.closest("section");
+  const leads = new Set((part.matches("a") ? [part] : [...part.querySelectorAll("a[href]")]).map((link) => link.getAttribute("href")));
+  for (const mark of section.querySelectorAll(".values a")) mark.classList.toggle("lit", leads.has(mark.getAttribute("href")));
+  if (part.matches("tr")) return;
+  for (const link of section.querySelectorAll("tbody a[href]")) if (leads.has(link.getAttribute("href"))) link.closest("tr").classList.add("lit");
+};
+const pair = (event) => {
+  const image = event.target.closest?.("img.chart");
+  const charts = event.type === "focusin" ? event.target.closest?.(".charts") : null;
+  for (const one of image ? [image] : charts?.querySelectorAll("img.chart") ?? []) layerOf(one);
+  const part = event.target.closest?.(".values a, section.sheet tbody tr") ?? null;
+  if (part === pointed) return;
+  pointed = part;
+  light(part);
+  if (!part?.matches("tr")) return;
+  // Charts that nobody has come near yet are not fetched for a row.
+  const near = [...part.closest("section").querySelectorAll("img.chart")].filter((one) => one.complete && one.naturalWidth && !layers.has(one));
+  if (near.length) Promise.all(near.map(layerOf)).then(() => { if (pointed === part) light(part); });
+};
+for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, pair);
 
 // Links choose one of several matrices without a script (see public.css); which one it is stands on the links by this.
 const markChosen = () => {

@@ -1,0 +1,64 @@
+"""Pictures read once and checked: what is held of them, and what a file that changes meanwhile gives."""
+
+from __future__ import annotations
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from fullbench.errors import InputError, LedgerError
+from fullbench.ledger.pictures import PictureFolder
+from fullbench.nouns import picture as pictures
+from fullbench.nouns.lately import Lately
+from fullbench.nouns.picture import Picture
+from tests.ledger.making import png
+
+
+def test_what_was_read_lately_is_held_up_to_a_bound_whoever_reads_at_the_same_time():
+    lately = Lately(most=1_000, largest=400)
+    texts = [bytes([number]) * (100 + number % 7) for number in range(200)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda data: lately.put(hashlib.sha256(data).hexdigest(), data), [*texts, *texts]))
+    lately.put("large", bytes(401))
+    held = [data for data in texts if lately.get(hashlib.sha256(data).hexdigest()) == data]
+    assert 1_000 - 106 < sum(map(len, held)) <= 1_000
+    assert lately.get("large") is None
+
+
+def test_a_file_that_changes_after_it_was_read_is_kept_and_sent_as_it_was_read(tmp_path):
+    """The digest in the ledger is that of the bytes that were read: no others may ever stand under it."""
+    file = tmp_path / "a.png"
+    file.write_bytes(png(70))
+    picture = Picture.read(file)
+    file.write_bytes(png(71))
+    folder = PictureFolder(tmp_path / "kept", sync=True)
+    folder.keep(picture)
+    assert folder.find(picture.digest, picture.media).data() == picture.lately() == png(70)
+    with pytest.raises(InputError, match="changed since"):
+        picture.data()
+
+
+def test_a_large_picture_is_read_again_and_a_change_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(pictures, "_lately", Lately(largest=8))
+    file = tmp_path / "a.png"
+    file.write_bytes(png(72))
+    picture = Picture.read(file)
+    assert picture.lately() == png(72)
+    file.write_bytes(png(73))
+    folder = PictureFolder(tmp_path / "kept")
+    with pytest.raises(InputError, match="changed since"):
+        folder.keep(picture)
+    assert not list((tmp_path / "kept").rglob("*"))
+
+
+def test_a_picture_that_finds_no_room_leaves_nothing_behind(tmp_path):
+    (tmp_path / "kept").write_text("a file where the folder should be")
+    with pytest.raises(LedgerError, match="cannot be kept"):
+        PictureFolder(tmp_path / "kept").keep(Picture.of(png(74)))
+    folder = PictureFolder(tmp_path / "other", sync=True)
+    picture = Picture.of(png(75))
+    (tmp_path / "other" / picture.digest[:2] / picture.digest / "in the way").mkdir(parents=True)
+    with pytest.raises(LedgerError, match="cannot be kept"):
+        folder.write(picture.digest, picture.data())
+    assert not list((tmp_path / "other").rglob("*.part"))
