@@ -137,6 +137,11 @@ def test_cached_tokens_are_read_priced_and_said(files, kind, option):
     assert account.usage.dollars == pytest.approx(dollars)
     assert account.usage.tokens_in == 9 * IN
     assert sum(verdict.usage.dollars for verdict in record) == pytest.approx(dollars)
+    # What is read from the ledger later, and from a copy of it, is the bill that was printed.
+    assert CliRunner().invoke(app, ["ledger", "copy", "l.ledger", "copy.ledger"]).exit_code == 0
+    for book in ("l.ledger", "copy.ledger"):
+        shown = CliRunner().invoke(app, ["ledger", "show", "--ledger", book])
+        assert f"{dollars:.4f}" in shown.output, shown.output
 
 
 def test_marks_are_sent_only_where_asked_for_and_change_neither_words_nor_name(files):

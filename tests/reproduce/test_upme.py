@@ -109,7 +109,7 @@ def test_eight_printed_pairs_cannot_come_from_four_runs(made):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_without_the_files_says_which_one_is_missing(tmp_path, name):
-    with pytest.raises(InputError, match=r"not there|cannot be read"):
+    with pytest.raises(InputError, match=r"\.gz: the file is missing|cannot be read"):
         registry.load("benchmarks", name).reproduce(tmp_path)
 
 
@@ -119,7 +119,7 @@ def test_a_bad_row_is_named_by_file_and_line(tmp_path):
         registry.load("benchmarks", "prd_peer_review").reproduce(tmp_path)
     with gzip.open(tmp_path / "reviews.csv.gz", "wt") as out:
         out.write("question_id,model_a,model_b,reviewer,score\n1,gpt-4,bard,claude,1\n2,gpt-4,bard,claude,7\n")
-    with pytest.raises(InputError, match=r"reviews\.csv\.gz:3: 'score' is '7'; known: 1, 2, 3"):
+    with pytest.raises(InputError, match=r"reviews\.csv\.gz:3: 'score' must be one of 1, 2, 3; found '7'"):
         registry.load("benchmarks", "prd_peer_review").reproduce(tmp_path)
 
 

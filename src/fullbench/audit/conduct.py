@@ -114,10 +114,7 @@ class Auditing:
 
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse a missing key, or a budget without prices."""
-        models = plan.models_asked(self.judges)
-        for model in models:
-            model.answer(())
-        return plan.purse(budget, models, spent=spent) if budget is not None else None
+        return plan.ready(plan.models_asked(self.judges), budget, spent=spent)
 
     def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Let the judges hear what is due, and look at it. Stopped half-way, the same call goes on from there."""

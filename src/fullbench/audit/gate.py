@@ -26,7 +26,6 @@ With `sure = true`, the end of the interval must pass, not only the figure.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +37,7 @@ from fullbench.audit.seats import members_of
 from fullbench.errors import InputError
 from fullbench.figures import judging
 from fullbench.figures.leaderboard import Settings, boards
+from fullbench.files.toml import read_toml
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
@@ -74,12 +74,7 @@ class Check:
 
 def read_gate(path: Path) -> Mapping[str, Any]:
     """The thresholds in a file, checked."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"the gate cannot be read ({error.strerror})", path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"not valid TOML: {error}", path=path) from error
+    table, _ = read_toml(path, "the gate")
     for kind, entries in table.items():
         if kind == "ledger":
             continue

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.errors import InputError
+from fullbench.files.toml import read_toml
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.panel import CASCADE, PANEL, View, is_view
@@ -61,12 +61,7 @@ def _named(wanted: Sequence[str], path: Path) -> Study:
     def wrong(_key: str, sentence: str) -> InputError:
         return InputError(sentence, path=path)
 
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"the panels cannot be read ({error.strerror})", path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"not valid TOML: {error}", path=path) from error
+    table, _ = read_toml(path, "the panels")
     panels = checked("panels", table.get("panels", {}), wrong)
     cascades = checked("cascades", table.get("cascades", {}), wrong)
     known = [*(f"{PANEL}{name}" for name in panels), *(f"{CASCADE}{name}" for name in cascades)]

@@ -86,11 +86,8 @@ def answer(
     if items.is_dir() and (others := left_out(items)):
         say(f"{items}: {others}; they were left out.")
     refuse_blind(asked, models, (), allowed=without_pictures)
-    if budget is not None:
-        plan.purse(budget, models)
+    plan.ready(models, budget)
     names = [model.name for model in models]
-    for model in models:
-        model.answer(())
     with (
         stoppable() as stop,
         asking_from(engine) as where,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fullbench.errors import FullbenchError
-from fullbench.hygiene import neutral, terminal
+from fullbench.hygiene import neutral
 from fullbench.nouns.call import Usage
 from fullbench.nouns.table import Table
 from fullbench.studies.engines import SIGNALLED, Engine, Stop, Tally
@@ -240,14 +240,12 @@ def stoppable() -> Iterator[Stop]:
 @contextmanager
 def bar(what: str, *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """A bar for work whose length is known, on a terminal alone; call it with the part, what is done, and the whole."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import TaskID
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    from fullbench.studies.progress import bars
+
     tasks: dict[str, TaskID] = {}
-    with Progress(
-        *columns, console=Console(file=terminal(sys.stderr)), disable=quiet or not sys.stderr.isatty()
-    ) as progress:
+    with bars(hidden=quiet or not sys.stderr.isatty()) as progress:
 
         def step(part: str, done: int, total: int) -> None:
             if part not in tasks:

@@ -118,9 +118,7 @@ def rewrite(
     rewriters = [specs.contestant(spec) for spec in models]
     asked = list(read_items(items))
     spoken = language_named(language) if language else None
-    purse = plan.purse(budget, rewriters) if budget is not None else None
-    for model in rewriters:
-        model.answer(())
+    purse = plan.ready(rewriters, budget)
     named = {model.name: spec for model, spec in zip(rewriters, models, strict=True)}
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         done = reword(
@@ -169,8 +167,7 @@ def references(
     rows, tallies = queue(asked), []
     if model is not None:
         writer = specs.contestant(model)
-        writer.answer(())
-        purse = plan.purse(budget, [writer]) if budget is not None else None
+        purse = plan.ready([writer], budget)
         with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
             going = Going(book, where, {writer.name: model}, purse, stop, quiet)
             done = written(writer, asked, going)
@@ -206,8 +203,7 @@ def rephrase(
     from fullbench.studies.model_references import Going, rephrased
 
     writer = specs.contestant(model)
-    writer.answer(())
-    purse = plan.purse(budget, [writer]) if budget is not None else None
+    purse = plan.ready([writer], budget)
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         going = Going(book, where, {writer.name: model}, purse, stop, quiet)
         done = rephrased(writer, list(read_items(items)), going, contestant=contestant)

@@ -59,8 +59,7 @@ def propose(
 
     writer = specs.contestant(model)
     examples = examples_of(items, responses, labels)
-    purse = plan.purse(budget, [writer]) if budget is not None else None
-    writer.answer(())
+    purse = plan.ready([writer], budget)
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         going = Going(book, engine=where, budget=purse, stop=stop, quiet=quiet, specs={writer.name: model})
         criteria, tally = proposed(writer, examples, going, count=count)
@@ -160,8 +159,7 @@ def learn(
         proposer = ""
         if model is not None:
             writer = specs.contestant(model)
-            writer.answer(())
-            purse = plan.purse(budget, [writer]) if budget is not None else None
+            purse = plan.ready([writer], budget)
             seen = [entry for entry in examples_of(items, responses, labels)
                     if entry[2] is not None and not is_held_out(entry[0].id, held_out, seed)]  # fmt: skip
             going = Going(book, engine=where, budget=purse, stop=stop, quiet=quiet, specs={writer.name: model})

@@ -113,10 +113,7 @@ def _heard_again(
     from fullbench.studies.progress import watching
 
     watched = specs.judge(spec)
-    models = plan.models_asked([watched])
-    for model in models:
-        model.answer(())
-    purse = plan.purse(budget, models) if budget is not None else None
+    purse = plan.ready(plan.models_asked([watched]), budget)
     with asking_from(engine) as where, stoppable() as stop, Ledger(ledger, study=canaries.STUDY) as book:
         cases = canaries.canaries(book)
         due = canaries.due(cases, _record(book, watched.name), watched.name, calls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE
+from fullbench.stats.arrays import Bools, Ints
+
+Key = tuple[str, str, str, str]
+"""Judge, study, criterion, ballot."""
 
 
 def table(columns: Columns, other: str = PEOPLE, judges: Collection[str] = ()) -> Table:
@@ -21,54 +25,68 @@ def table(columns: Columns, other: str = PEOPLE, judges: Collection[str] = ()) -
     A choice that may tie and one that may not are two questions; so are two scales. Scores, choices and rankings are
     not even alike, and are not listed beside each other.
     """
-    counted = columns.latest()
-    counted = counted.rows(~counted.meeting_themselves() & (counted.fault < 0))
-    rows: Counter[tuple[str, str, str, str]] = Counter()
-    theirs: dict[tuple[str, str, str, str], set[str]] = defaultdict(set)
-    names = {name: counted.names[name] for name in ("study", "judge", "criterion", "ballot")}
-    wanted = np.array([name == other for name in names["judge"]] or [False])
-    for size in np.unique(counted.shown).tolist():
-        chosen = np.flatnonzero(counted.shown == size)
-        part = counted.rows(chosen)
-        panel, _ = grouped(part.study, part.criterion, part.item, part.family, *responses_shown(part, size).T)
-        is_other = wanted[part.judge.astype(np.int64)]
-        on_ballot, _ = grouped(panel, part.ballot)
-        marked = np.zeros(int(panel.max()) + 1, dtype=np.bool_)
-        marked[panel[is_other]] = True
-        alike = np.zeros(int(on_ballot.max()) + 1, dtype=np.bool_)
-        alike[on_ballot[is_other]] = True
-        apart = np.flatnonzero(marked[panel] & ~alike[on_ballot] & ~is_other)
-        code, first = grouped(part.judge, part.study, part.criterion, part.ballot)
+    counts, other_ballots = _counted(columns, other, judges)
+    # A study or criterion that all rows share would be a column of one word.
+    varied = [
+        (place, name) for place, name in ((1, "study"), (2, "criterion")) if len({key[place] for key in counts}) > 1
+    ]
+    cells: list[list[Cell]] = [
+        [key[0], *(key[place] for place, _ in varied), key[3], ", ".join(sorted(other_ballots[key])), count]
+        for key, count in sorted(counts.items())
+    ]
+    varied_names = [name for _, name in varied]
+    note = Note(
+        "not-compared.why",
+        "{n:,} rulings are on responses that {other} marked on another ballot only: no figure of agreement has them. "
+        "Ask both on the same ballot to compare them.",
+        n=counts.total(), other=other,
+    )  # fmt: skip
+    title = Note("not-compared.title", "Not compared with {other}: another ballot", other=other)
+    return Table(
+        "not compared", title, headings("judge", *varied_names, "ballot", "other's ballots", "rulings"), cells, [note]
+    )
+
+
+def _counted(
+    columns: Columns, other: str, judges: Collection[str]
+) -> tuple[Counter[Key], Mapping[Key, Collection[str]]]:
+    """How many rulings are not compared, and the ballots on which `other` marked the same responses."""
+    ruled = columns.latest()
+    ruled = ruled.rows(~ruled.meeting_themselves() & (ruled.fault < 0))
+    counts: Counter[Key] = Counter()
+    other_ballots: dict[Key, set[str]] = defaultdict(set)
+    names = {name: ruled.names[name] for name in ("study", "judge", "criterion", "ballot")}
+    is_name_of_other = np.array([name == other for name in names["judge"]] or [False])
+    # Verdicts on one, two, three... responses apart: those shown are as many columns as there are responses.
+    for size in np.unique(ruled.shown).tolist():
+        part = ruled.rows(np.flatnonzero(ruled.shown == size))
+        is_other = is_name_of_other[part.judge.astype(np.int64)]
+        # The same responses to one question, on any ballot of a family; and on one ballot.
+        meeting, _ = grouped(part.study, part.criterion, part.item, part.family, *responses_shown(part, size).T)
+        on_ballot, _ = grouped(meeting, part.ballot)
+        marked_by_other = _flags(meeting, is_other)
+        marked_on_ballot = _flags(on_ballot, is_other)
+        apart = np.flatnonzero(marked_by_other[meeting] & ~marked_on_ballot[on_ballot] & ~is_other)
+        code, first_rows = grouped(part.judge, part.study, part.criterion, part.ballot)
         keys = [
             (
                 names["judge"][int(part.judge[row])], names["study"][int(part.study[row])],
                 names["criterion"][int(part.criterion[row])], names["ballot"][int(part.ballot[row])],
             )
-            for row in first.tolist()
+            for row in first_rows.tolist()
         ]  # fmt: skip
-        for place, count in enumerate(np.bincount(code[apart], minlength=len(keys)).tolist()):
-            if count and (not judges or keys[place][0] in judges):
-                rows[keys[place]] += count
+        for key, count in zip(keys, np.bincount(code[apart], minlength=len(keys)).tolist(), strict=True):
+            if count and (not judges or key[0] in judges):
+                counts[key] += count
         for ballot in np.unique(part.ballot[is_other]).tolist():
-            on_it = np.zeros(len(marked), dtype=np.bool_)
-            on_it[panel[is_other & (part.ballot == ballot)]] = True
-            for place in np.unique(code[apart[on_it[panel[apart]]]]).tolist():
-                theirs[keys[place]].add(names["ballot"][ballot])
-    several = [len({key[place] for key in rows}) > 1 for place in (1, 2)]
-    cells: list[list[Cell]] = [
-        [
-            key[0],
-            *(name for name, shown in zip(key[1:3], several, strict=True) if shown),
-            key[3], ", ".join(sorted(theirs[key])), count,
-        ]
-        for key, count in sorted(rows.items())
-    ]  # fmt: skip
-    more = [name for name, shown in zip(("study", "criterion"), several, strict=True) if shown]
-    note = Note(
-        "not-compared.why",
-        "{n:,} rulings are on responses that {other} marked on another ballot only: no figure of agreement has them. "
-        "Ask both on the same ballot to compare them.",
-        n=rows.total(), other=other,
-    )  # fmt: skip
-    title = Note("not-compared.title", "Not compared with {other}: another ballot", other=other)
-    return Table("not compared", title, headings("judge", *more, "ballot", "other's ballots", "rulings"), cells, [note])
+            marked_on_this = _flags(meeting, is_other & (part.ballot == ballot))
+            for place in np.unique(code[apart[marked_on_this[meeting[apart]]]]).tolist():
+                other_ballots[keys[place]].add(names["ballot"][ballot])
+    return counts, other_ballots
+
+
+def _flags(codes: Ints, chosen: Bools) -> Bools:
+    """For each code, whether any of its rows is chosen."""
+    flags = np.zeros(int(codes.max()) + 1, dtype=np.bool_)
+    flags[codes[chosen]] = True
+    return flags

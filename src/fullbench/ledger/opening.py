@@ -8,8 +8,8 @@ import secrets
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -261,13 +261,20 @@ def back_up(path: Path, target: Path) -> None:
 
 def write_copy(source: sqlite3.Connection, target: Path) -> None:
     """Copy the file that a connection has open through SQLite, its log included."""
+    with written_whole(target) as copied:
+        source.backup(copied)
+
+
+@contextmanager
+def written_whole(target: Path) -> Iterator[sqlite3.Connection]:
+    """A new SQLite file that is there under its name when all of it is written, or not at all."""
     part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
-        copied = sqlite3.connect(part)
+        connection = sqlite3.connect(part, isolation_level=None)
         try:
-            source.backup(copied)
+            yield connection
         finally:
-            copied.close()
+            connection.close()
         part.rename(target)
     finally:
         for suffix in ("", "-journal", "-wal", "-shm"):

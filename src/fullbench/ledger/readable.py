@@ -54,7 +54,7 @@ class Readable:
     def _settings(self) -> list[tuple[str, str]]:
         """Names and values in the order they were set, before this ledger was opened; read even where they are damaged,
         so that a ledger can be opened to be verified."""
-        with self._reading() as reader:
+        with self._reading() as reader, reader.snapshot():
             found = reader.execute("SELECT name, value FROM settings ORDER BY rowid").fetchall()
         return [(str(name), str(value)) for name, value in found]
 

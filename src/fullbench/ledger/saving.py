@@ -3,7 +3,6 @@ heads still hold there."""
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 from collections.abc import Iterator
 from itertools import islice
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from fullbench.ledger import schema
 from fullbench.ledger.database import Connection
+from fullbench.ledger.opening import written_whole
 from fullbench.ledger.rows import Row
 
 CHUNK = 1000
@@ -20,28 +20,19 @@ FIRST_KEYS = {**schema.KEYS, "verdicts": ("case_key", "judge", "trial")}
 
 def save(reader: Connection, version: int, target: Path) -> None:
     """Write all rows of one moment to a file, whole or not at all; `version` is the schema that they have."""
-    part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        connection = sqlite3.connect(part, isolation_level=None)
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            with reader.snapshot():
-                for table in schema.FIRST if version < schema.VERSION else schema.TABLES:
-                    _table(reader, connection, table, version)
-            for statement in schema.INDEXES if version < schema.VERSION else (*schema.INDEXES, schema.REVISED):
-                connection.execute(statement)
-            if version == schema.VERSION:
-                schema.forbid_older(connection)  # after the rows: those of older seals stay valid
-            connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {version}")
-            connection.execute("COMMIT")
-            connection.execute("PRAGMA journal_mode = WAL")
-        finally:
-            connection.close()
-        part.rename(target)
-    finally:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            part.with_name(part.name + suffix).unlink(missing_ok=True)
+    with written_whole(target) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        with reader.snapshot():
+            for table in schema.FIRST if version < schema.VERSION else schema.TABLES:
+                _table(reader, connection, table, version)
+        for statement in schema.INDEXES if version < schema.VERSION else (*schema.INDEXES, schema.REVISED):
+            connection.execute(statement)
+        if version == schema.VERSION:
+            schema.forbid_older(connection)  # after the rows: those of older seals stay valid
+        connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _table(reader: Connection, connection: sqlite3.Connection, table: str, version: int) -> None:

@@ -14,31 +14,33 @@ Batch = dict[str, list[Row]]
 """Rows without seals, by table."""
 
 LOOKUP = 500
+"""So many keys are looked up at a time: SQLite takes 999 values in a statement where it was built long ago."""
 UNLIKE = frozenset({"at", "tags", "prompt", "words", "exchanges", "study", "reader", "stop"})
 """What may differ between a row and its repetition. A verdict's words are in its checksum."""
 
 
 def settle(connection: Connection, pending: Batch) -> tuple[Batch, bool]:
     """What of a batch can still go in, and whether anything was left out."""
-    kept: Batch = {}
+    accepted: Batch = {}
     bills: list[Row] = []
     left_out = False
     for table, rows in pending.items():
-        kept[table] = rows
+        accepted[table] = rows
         if table not in schema.KEYS or not rows:
             continue
-        there = dict(rows_there(connection, table, rows))
-        kept[table] = []
+        # Rows of this batch join those of the ledger as they are accepted: a batch may repeat itself.
+        first_by_key = dict(rows_there(connection, table, rows))
+        accepted[table] = []
         for row in rows:
             key = key_of(table, row)
-            if key in there:
+            if key in first_by_key:
                 left_out = True
-                bills += _bill(table, row, there[key])
+                bills += _bill(table, row, first_by_key[key])
             else:
-                there[key] = row
-                kept[table].append(row)
-    kept["failures"] = [*pending["failures"], *bills]
-    return kept, left_out
+                first_by_key[key] = row
+                accepted[table].append(row)
+    accepted["failures"] = [*pending["failures"], *bills]
+    return accepted, left_out
 
 
 def key_of(table: str, row: Row) -> Row:
@@ -49,31 +51,34 @@ def key_of(table: str, row: Row) -> Row:
 
 def rows_there(connection: Connection, table: str, rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
     """The rows that have one of these keys already, by their keys."""
-    names, first = schema.columns(table), schema.KEYS[table][0]
-    place = names.index(first)
+    # Asked by the key's first column alone, which narrows enough; the whole key is compared here.
+    names, first_column = schema.columns(table), schema.KEYS[table][0]
+    place = names.index(first_column)
     wanted = {key_of(table, row) for row in rows}
-    left = iter(dict.fromkeys(row[place] for row in rows))
-    while chunk := list(islice(left, LOOKUP)):
+    values = iter(dict.fromkeys(row[place] for row in rows))
+    while chunk := list(islice(values, LOOKUP)):
         marks = ", ".join("?" * len(chunk))
-        sql = f"SELECT {', '.join(names)} FROM {table} WHERE {first} IN ({marks})"
+        sql = f"SELECT {', '.join(names)} FROM {table} WHERE {first_column} IN ({marks})"
         for row in connection.execute(sql, chunk):
             if (key := key_of(table, tuple(row))) in wanted:
                 yield key, tuple(row)
 
 
-def _bill(table: str, row: Row, kept: Row) -> Iterator[Row]:
+def _bill(table: str, row: Row, first: Row) -> Iterator[Row]:
     """The failure that stands for a row which came second and was another call; a plain repetition is none."""
     if table not in {"verdicts", "responses"}:
         return
-    mine, theirs = _named(table, row), _named(table, kept)
-    usage = [mine[name] for name in ("calls", "retries", "tokens_in", "tokens_out", "dollars", "seconds")]
-    same = all(mine[name] == theirs[name] for name in mine if name not in UNLIKE)
-    if table == "verdicts" and not same:
+    second, earlier = _named(table, row), _named(table, first)
+    if all(second[name] == earlier[name] for name in second if name not in UNLIKE):
+        return
+    usage = [second[name] for name in ("calls", "retries", "tokens_in", "tokens_out", "dollars", "seconds")]
+    ending = (*usage, second["at"], "passing")
+    if table == "verdicts":
         why = "a second verdict in the same case was not kept"
-        yield ("judge", mine["judge"], mine["case_key"], mine["trial"], why, *usage, mine["at"], "passing")
-    if table == "responses" and not same and mine["calls"]:
+        yield ("judge", second["judge"], second["case_key"], second["trial"], why, *ending)
+    elif second["calls"]:  # an answer read from a file was not paid for
         why = "a second response to the same item was not kept"
-        yield ("contestant", mine["contestant"], mine["item_key"], mine["trial"], why, *usage, mine["at"], "passing")
+        yield ("contestant", second["contestant"], second["item_key"], second["trial"], why, *ending)
 
 
 def _named(table: str, row: Row) -> dict[str, Any]:

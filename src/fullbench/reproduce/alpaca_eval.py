@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fullbench.files.released import released_rows
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 from fullbench.nouns.table import Cell, Table
-from fullbench.reproduce.rows import number, rows
 
 NAME = "alpaca_eval"
 DRAW = 1.5
@@ -39,23 +39,23 @@ def read(folder: Path) -> Runs:
     A preference of 0 is how older files say draw; an empty one was not read.
     """
     runs: Runs = defaultdict(Run)
-    for fields in rows(folder, "annotations.csv"):
-        model, baseline = fields.name("model"), fields.name("baseline")
-        run = runs[fields.name("annotator"), model]
-        instruction = fields.name("instruction")
+    for row in released_rows(folder, "annotations.csv"):
+        model, baseline = row.text("model"), row.text("baseline")
+        run = runs[row.text("annotator"), model]
+        instruction = row.text("instruction")
         if instruction in run.instructions:
-            raise fields.error(f"{model!r} is compared twice on instruction {instruction} by the same judge")
+            raise row.error(f"{model!r} is compared twice on instruction {instruction} by the same judge")
         if run.baseline not in {"", baseline}:
-            raise fields.error(f"{model!r} is compared with {run.baseline!r} before and with {baseline!r} here")
+            raise row.error(f"{model!r} is compared with {run.baseline!r} before and with {baseline!r} here")
         run.baseline = baseline
         run.instructions.add(instruction)
-        run.lengths.append(number(fields, "chars_model"))
-        if not fields.text("preference"):
+        run.lengths.append(row.number("chars_model"))
+        if not row.values.get("preference"):
             run.unread += 1
             continue
-        preference = number(fields, "preference")
+        preference = row.number("preference")
         if preference and not 1 <= preference <= 2:
-            raise fields.error(f"a preference lies between 1 and 2, or is 0; found {preference}")
+            raise row.error(f"a preference lies between 1 and 2, or is 0; found {preference}")
         run.preferences.append(preference or DRAW)
     return runs
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
+from fullbench.files.released import released_rows
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.reproduction import Reproduced, Reproduction
-from fullbench.reproduce.rows import one_of, printed, rows
+from fullbench.reproduce.numbers import printed
 from fullbench.stats.agreement import accuracy, cohen_kappa, f1, precision, recall
 from fullbench.stats.raters import fleiss_kappa
 
@@ -33,11 +34,11 @@ class Votes:
     def read(cls, folder: Path) -> Votes:
         """The votes in a folder."""
         labels: dict[str, list[int]] = {voter: [] for voter in (*PEOPLE, *JUDGES)}
-        for fields in rows(folder, "votes.csv"):
+        for row in released_rows(folder, "votes.csv"):
             for voter in PEOPLE:
-                labels[voter].append(int(one_of(fields, voter, [str(label) for label in LABELS])))
+                labels[voter].append(int(row.one_of(voter, [str(label) for label in LABELS])))
             for voter in JUDGES:
-                labels[voter].append(_SAID.get(fields.name(voter), GARBAGE))
+                labels[voter].append(_SAID.get(row.text(voter), GARBAGE))
         return cls(labels)
 
     def majority(self) -> list[int]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from fullbench.files.released import released_rows
 from fullbench.nouns.digests import digest
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import PEOPLE, Fault, Verdict
 from fullbench.reproduce import alpaca_eval, pandalm, vicuna_oa, wildvision_bench
-from fullbench.reproduce.rows import met, rows
 
 CHOICE, SOFT = "choice+tie", "real:0-1"
 Ruling = tuple[float, float] | Fault
@@ -56,11 +56,11 @@ def pandalm_votes(folder: Path) -> Record:
     label: dict[int, Ruling] = {0: (0.5, 0.5), 1: (1.0, 0.0), 2: (0.0, 1.0), pandalm.GARBAGE: "unreadable"}
     votes = pandalm.Votes.read(folder)
     verdicts = []
-    for place, fields in enumerate(rows(folder, "votes.csv")):
-        first, _, second = fields.name("pair").partition("_")
+    for place, row in enumerate(released_rows(folder, "votes.csv")):
+        first, _, second = row.text("pair").partition("_")
         if not second:
-            raise fields.error("'pair' must name two models with '_' between them")
-        item = fields.name("idx")
+            raise row.error("'pair' must name two models with '_' between them")
+        item = row.text("idx")
         for voter in pandalm.PEOPLE:
             verdicts.append(_verdict(PEOPLE, item, (first, second), label[votes.labels[voter][place]], rater=voter))
         verdicts += [
@@ -73,13 +73,13 @@ def wildvision_bench_verdicts(folder: Path) -> Record:
     """GPT-4o on every contestant against the baseline; a strong preference is reduced to the winner."""
     wildvision_bench.Release.read(folder)
     verdicts = []
-    for fields in rows(folder, "verdicts.csv"):
-        names, score = (fields.name("model_a"), fields.name("model_b")), fields.name("score")
+    for row in released_rows(folder, "verdicts.csv"):
+        names, score = (row.text("model_a"), row.text("model_b")), row.text("score")
         if names[0] != names[1]:
             reward = wildvision_bench.REWARDS[score]
             outcome = 0.5 if reward == 0 else float(reward < 0)
             ruling: Ruling = "unreadable" if score == wildvision_bench.INVALID else _WON[outcome]
-            verdicts.append(_verdict("gpt-4o", fields.name("question"), names, ruling))
+            verdicts.append(_verdict("gpt-4o", row.text("question"), names, ruling))
     return Record(tuple(verdicts))
 
 
@@ -87,12 +87,12 @@ def alpaca_eval_preferences(folder: Path) -> Record:
     """Four judges on every model against a baseline; preferences between the two are soft marks."""
     alpaca_eval.read(folder)
     verdicts = []
-    for fields in rows(folder, "annotations.csv"):
-        if fields.name("model") != fields.name("baseline"):
-            names = met(fields, "baseline", "model")
-            preference = fields.text("preference")
+    for row in released_rows(folder, "annotations.csv"):
+        if row.text("model") != row.text("baseline"):
+            names = row.two("baseline", "model")
+            preference = row.values.get("preference")
             share = (float(preference) or alpaca_eval.DRAW) - 1 if preference else None
             ruling: Ruling = "unreadable" if share is None else (1 - share, share)
-            judge = fields.name("annotator")
-            verdicts.append(_verdict(judge, fields.name("instruction"), names, ruling, ballot=SOFT))
+            judge = row.text("annotator")
+            verdicts.append(_verdict(judge, row.text("instruction"), names, ruling, ballot=SOFT))
     return Record(tuple(verdicts))

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from fullbench.files.released import released_rows
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 from fullbench.nouns.table import Cell, Table
-from fullbench.reproduce.rows import met, number, one_of, printed, rows
+from fullbench.reproduce.numbers import printed
 from fullbench.stats.elo import elo
 from fullbench.stats.raters import fleiss_kappa
 from fullbench.stats.ratings import bradley_terry
@@ -49,15 +50,15 @@ def battles(folder: Path, file: str) -> list[Battle]:
     """The verdicts of one file; a pair may not be ruled twice on one question in one order, but by several voters."""
     fought = []
     seen: set[tuple[str, ...]] = set()
-    for fields in rows(folder, f"{file}.csv"):
+    for row in released_rows(folder, f"{file}.csv"):
         battle = Battle(
-            fields.name("question"),
-            *met(fields, "model_1", "model_2"),
-            one_of(fields, "score", (*OUTCOMES, UNPARSED)),
+            row.text("question"),
+            *row.two("model_1", "model_2"),
+            row.one_of("score", (*OUTCOMES, UNPARSED)),
         )
-        key = (*battle.place, fields.text("vote") or "")
+        key = (*battle.place, row.values.get("vote") or "")
         if key in seen:
-            raise fields.error(f"{battle.first!r} meets {battle.second!r} twice on question {battle.question}")
+            raise row.error(f"{battle.first!r} meets {battle.second!r} twice on question {battle.question}")
         seen.add(key)
         fought.append(battle)
     return fought
@@ -197,9 +198,9 @@ def kappas(judged: Sequence[Battle], votes: Sequence[Battle]) -> Iterator[Reprod
 def relative(data: Path) -> Iterator[Reproduced]:
     """A system's scores as a share of ChatGPT's, each order by itself and their mean; no score at all is left out."""
     sums: dict[str, dict[str, list[float]]] = defaultdict(lambda: {order: [0.0, 0.0, 0] for order in ORDERS})
-    for fields in rows(data, f"{SCORES}.csv"):
-        ours, theirs = number(fields, "system_score"), number(fields, "chatgpt_score")
-        total = sums[fields.name("system")][one_of(fields, "order", ORDERS)]
+    for row in released_rows(data, f"{SCORES}.csv"):
+        ours, theirs = row.number("system_score"), row.number("chatgpt_score")
+        total = sums[row.text("system")][row.one_of("order", ORDERS)]
         if ours > 0 and theirs > 0:
             total[0] += ours
             total[1] += theirs

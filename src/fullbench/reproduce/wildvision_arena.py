@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.errors import InputError
+from fullbench.files.released import released, released_rows
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 from fullbench.nouns.table import Cell, Table
-from fullbench.reproduce.rows import columns, number, place, rows
+from fullbench.reproduce.numbers import columns
 from fullbench.stats.agreement import pearson
 from fullbench.stats.ratings import Ratings, bradley_terry_of_wins
 
@@ -34,16 +35,16 @@ class Part:
     @classmethod
     def read(cls, folder: Path, part: str) -> Part:
         """One part from its three files."""
-        table = list(rows(folder, f"{part}_wins_no_ties.csv"))
-        names = [fields.name("model") for fields in table]
-        wins = [[number(fields, name) for name in names] for fields in table]
+        table = list(released_rows(folder, f"{part}_wins_no_ties.csv"))
+        names = [row.text("model") for row in table]
+        wins = [[row.number(name) for name in names] for row in table]
         if len(set(names)) < len(names):
-            raise InputError("a model has two rows", path=place(folder, f"{part}_wins_no_ties.csv"))
+            raise InputError("a model has two rows", path=released(folder, f"{part}_wins_no_ties.csv"))
         itself = int(sum(wins[who][who] for who in range(len(names))))
         for who, row in enumerate(wins):
             row[who] = 0.0
         resampled = columns(folder, f"{part}_bootstrap_ratings.csv", but="round")
-        published = {fields.name("model"): number(fields, "rating") for fields in rows(folder, f"{part}_published.csv")}
+        published = {row.text("model"): row.number("rating") for row in released_rows(folder, f"{part}_published.csv")}
         return cls(names, wins, resampled, published, itself)
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.errors import InputError
+from fullbench.files.released import released, released_rows
 from fullbench.nouns.reproduction import Reproduced, Reproduction
-from fullbench.reproduce.rows import columns, number, one_of, place, printed, rows
+from fullbench.reproduce.numbers import columns, printed
 from fullbench.stats.ratings import bradley_terry
 from fullbench.stats.shares import wilson
 
@@ -38,18 +39,18 @@ class Release:
         tokens: dict[str, list[float]] = defaultdict(list)
         seen: set[tuple[str, str]] = set()
         baselines: set[str] = set()
-        for fields in rows(folder, "verdicts.csv"):
-            who, question = fields.name("model_b"), fields.name("question")
+        for row in released_rows(folder, "verdicts.csv"):
+            who, question = row.text("model_b"), row.text("question")
             if (who, question) in seen:
-                raise fields.error(f"{who!r} is compared twice on question {question}")
+                raise row.error(f"{who!r} is compared twice on question {question}")
             seen.add((who, question))
-            baselines.add(fields.name("model_a"))
-            scores[who].append(one_of(fields, "score", REWARDS))
-            tokens[who].append(number(fields, "token_len_b"))
+            baselines.add(row.text("model_a"))
+            scores[who].append(row.one_of("score", REWARDS))
+            tokens[who].append(row.number("token_len_b"))
         if len(baselines) != 1:
             names = ", ".join(sorted(baselines))
             raise InputError(
-                f"all verdicts must compare with one baseline; found {names}", path=place(folder, "verdicts.csv")
+                f"all verdicts must compare with one baseline; found {names}", path=released(folder, "verdicts.csv")
             )
         return cls(baselines.pop(), scores, tokens, columns(folder, "bootstrap_ratings.csv", but="row"))
 

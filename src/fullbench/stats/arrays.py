@@ -91,16 +91,25 @@ def narrow_duels(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats, int]:
     """The same, contestants in as many bytes as they came: to be widened before arithmetic."""
     firsts, seconds, result = np.asarray(first), np.asarray(second), column(outcome, "outcomes")
-    if not len(firsts) == len(seconds) == len(result):
-        raise ValueError(f"the columns must have one length; found {len(firsts)}, {len(seconds)}, {len(result)}")
-    if len(firsts) == 0:
-        raise Undefined(Note("undefined.no-duel-was-fought", "no duel was fought"))
-    if firsts.dtype.kind not in "iu" or seconds.dtype.kind not in "iu" or min(firsts.min(), seconds.min()) < 0:
-        raise ValueError("contestants must be codes 0, 1, 2, ...")
+    size = coded(firsts, seconds, result, contestants)
     if (firsts == seconds).any():
         raise ValueError(f"a contestant cannot meet itself; {int((firsts == seconds).sum())} duels say so")
     if shares and ((result < 0) | (result > 1)).any():
         raise ValueError("a share of a win lies between 0 and 1")
     if not shares and ((result != 0) & (result != 1) & (result != 0.5)).any():
         raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
-    return firsts, seconds, result, max(contestants, int(firsts.max()) + 1, int(seconds.max()) + 1)
+    return firsts, seconds, result, size
+
+
+def coded(firsts: npt.NDArray[Any], seconds: npt.NDArray[Any], result: npt.NDArray[Any], contestants: int) -> int:
+    """How many contestants duels have, `contestants` at least; refused where they are not numbered, or nobody met.
+
+    It looks at no outcome: millions of rows are looked at once, by whoever counts them.
+    """
+    if not len(firsts) == len(seconds) == len(result):
+        raise ValueError(f"the columns must have one length; found {len(firsts)}, {len(seconds)}, {len(result)}")
+    if len(firsts) == 0:
+        raise Undefined(Note("undefined.no-duel-was-fought", "no duel was fought"))
+    if firsts.dtype.kind not in "iu" or seconds.dtype.kind not in "iu" or min(firsts.min(), seconds.min()) < 0:
+        raise ValueError("contestants must be codes 0, 1, 2, ...")
+    return max(contestants, int(firsts.max()) + 1, int(seconds.max()) + 1)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.note import Note
-from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, column, narrow_duels
+from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, coded, column, narrow_duels
 from fullbench.stats.bootstrap import Labels, Sample
 from fullbench.stats.clusters import Spread
 from fullbench.stats.strengths import Pairs, curvature
@@ -76,7 +76,8 @@ class Battles:
         [2.0]
         """
         if weight is None and cluster is None and not shares:
-            return cls._counted(*_codes(first, second, outcome, contestants))
+            firsts, seconds, result = np.asarray(first), np.asarray(second), np.asarray(outcome)
+            return cls._counted(firsts, seconds, result, coded(firsts, seconds, result, contestants))
         firsts, seconds, result, size = narrow_duels(first, second, outcome, contestants, shares=shares)
         levels, level = _levels(weight, len(firsts))
         blocks = [slice(start, start + _BLOCK) for start in range(0, len(firsts), _BLOCK)]
@@ -234,18 +235,6 @@ class Battles:
         if self.sample.profile is None:
             return Moves(parts, self.sample.counts)
         return Moves(np.asarray(self.sample.profile @ parts), np.ones(self.sample.clusters))
-
-
-def _codes(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, least: int) -> tuple[Any, Any, Any, int]:
-    """Columns of codes and outcomes, checked as far as can be done without looking at every row twice."""
-    firsts, seconds, result = np.asarray(first), np.asarray(second), np.asarray(outcome)
-    if not len(firsts) == len(seconds) == len(result):
-        raise ValueError(f"the columns must have one length; found {len(firsts)}, {len(seconds)}, {len(result)}")
-    if len(firsts) == 0:
-        raise Undefined(Note("undefined.no-duel-was-fought", "no duel was fought"))
-    if firsts.dtype.kind not in "iu" or seconds.dtype.kind not in "iu" or min(firsts.min(), seconds.min()) < 0:
-        raise ValueError("contestants must be codes 0, 1, 2, ...")
-    return firsts, seconds, result, max(least, int(firsts.max()) + 1, int(seconds.max()) + 1)
 
 
 def _kinds(outcome: npt.NDArray[Any]) -> Ints:

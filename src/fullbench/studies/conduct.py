@@ -103,6 +103,7 @@ class Conductor:
         self.said: list[str] = read.said
         if self.benchmark is not None and (sentence := specs.unmannered(self.benchmark, judging)):
             self.said.append(sentence)
+        self.said += specs.hidden_contestants(self.judges, [model.name for model in self.contestants])
         self.chosen: frozenset[Panel] | None = read_panels(study.cases) if study.cases is not None else None
         if self.chosen is not None:
             self.said.append(f"Only the {len(self.chosen):,} sets of responses that {study.cases} lists are heard.")
@@ -205,10 +206,7 @@ class Conductor:
         `spent` is what the study cost before, where the budget is for all of it.
         """
         refuse_blind(self.items, self.contestants, self.judges, allowed=self.study.without_pictures)
-        models = [*self.contestants, *plan.models_asked(self.judges)]
-        for model in models:
-            model.answer(())
-        return plan.purse(budget, models, spent=spent) if budget is not None else None
+        return plan.ready([*self.contestants, *plan.models_asked(self.judges)], budget, spent=spent)
 
     def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Answer, hear, and look at the record. Stopped half-way, the same call goes on from there.

@@ -193,9 +193,7 @@ class PeerReview:
 
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse what cannot go well (a missing key, a budget without prices) before anything is asked."""
-        for model in self.contestants:
-            model.answer(())
-        return plan.purse(budget, list(self.contestants), spent=spent) if budget is not None else None
+        return plan.ready(self.contestants, budget, spent=spent)
 
     def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Reviewed:
         """Write, answer, review, and look at the record. Stopped half-way, the same call goes on from there."""

@@ -164,6 +164,16 @@ def purse(limit: float, models: Sequence[Model], *, spent: float = 0.0) -> Budge
     return Budget(limit, before=spent)
 
 
+def ready(models: Sequence[Model], budget: float | None, *, spent: float = 0.0) -> Budget | None:
+    """Refuse what cannot go well before anything is asked: a key that is missing, a budget without prices.
+
+    The budget, with what was `spent` of it before; None where there is none.
+    """
+    for model in models:
+        model.answer(())  # asks nothing, and looks for the key
+    return None if budget is None else purse(budget, models, spent=spent)
+
+
 def models_asked(judges: Iterable[Judge]) -> list[Model]:
     """The models that judges say they ask; one that does not say is watched by what it reports as it goes."""
     return [model for judge in judges for model in models_of(judge) or ()]

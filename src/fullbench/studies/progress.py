@@ -170,6 +170,23 @@ def in_notebook() -> bool:
     return running is not None and hasattr(running, "kernel")
 
 
+def bars(*texts: str, foretold: bool = True, hidden: bool = False) -> Progress:
+    """Bars on standard error: whose, how many of how many, then these texts, then the time left where it is
+    `foretold` from the pace alone."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("[bold]{task.description}", markup=True),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        *map(TextColumn, texts),
+        *([TimeRemainingColumn(compact=True)] if foretold else []),
+        console=Console(file=terminal(sys.stderr)),
+        disable=hidden,
+    )
+
+
 @contextmanager
 def watching(
     what: str, names: list[str], total: int | Mapping[str, int] | None, *, quiet: bool = False
@@ -188,19 +205,8 @@ def watching(
     if not sys.stderr.isatty():
         yield LineWatch(what, sum(each) if each else None, sys.stderr)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("[bold]{task.description}", markup=True),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TextColumn("[yellow]{task.fields[faults]}"),
-        TextColumn("[green]{task.fields[spent]}"),
-        TimeRemainingColumn(compact=True),
-    )
-    with Progress(*columns, console=Console(file=terminal(sys.stderr))) as progress:
+    texts = ("{task.fields[rate]}", "[yellow]{task.fields[faults]}", "[green]{task.fields[spent]}")
+    with bars(*texts) as progress:
         totals = {name: total[name] if isinstance(total, Mapping) else total for name in names}
         watch = LiveWatch(progress, totals)
         yield watch

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.files.toml import read_toml
 from fullbench.nouns.ballot import ballot
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
@@ -40,12 +40,7 @@ def read_rubric(path: Path, *, confirmed: bool = True) -> tuple[Criterion, ...]:
 
 def read_file(path: Path) -> tuple[tuple[Criterion, ...], Mapping[str, Any]]:
     """The criteria of a file, and all that stands in it."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"the rubric cannot be read ({error.strerror})", path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"the rubric is no valid TOML: {error}", path=path) from error
+    table, _ = read_toml(path, "the rubric")
     if unknown := [key for key in table if key not in _FILE_KEYS]:
         raise InputError(f"unknown key {unknown[0]!r} in a rubric; known: {', '.join(_FILE_KEYS)}", path=path)
     try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.figures.peers.truth import Truth, given_scores
 from fullbench.files.readers import read_rows
+from fullbench.files.released import Row
 
 _NAMES = ("contestant", "model", "name")
 _SCORES = ("score", "accuracy", "value", "rating")
@@ -28,25 +28,19 @@ def read_scores(path: str | Path, names: Sequence[str]) -> Truth:
     """The scores of a file with a row for each contestant; every contestant must have one, others are no matter."""
     path = Path(path)
     scores: dict[str, float] = {}
-    for line, row in read_rows(path):
-        who = next((row[key] for key in _NAMES if row.get(key) is not None), None)
-        score = next((row[key] for key in _SCORES if row.get(key) is not None), None)
+    for line, values in read_rows(path):
+        row = Row(path, line, values)
+        who = next((column for column in _NAMES if values.get(column) is not None), None)
+        score = next((column for column in _SCORES if values.get(column) is not None), None)
         if who is None or score is None:
-            raise InputError(
+            raise row.error(
                 f"a row needs a contestant and a score ({' or '.join(_NAMES)}; {' or '.join(_SCORES)}); found "
-                f"{', '.join(map(str, row))}",
-                path=path,
-                line=line,
+                f"{', '.join(map(str, values))}"
             )
-        try:
-            value = float(score)
-        except (TypeError, ValueError):
-            value = math.nan
-        if not math.isfinite(value):
-            raise InputError(f"a score is a number; found {score!r}", path=path, line=line)
-        for name in (name for name in names if called(str(who), name)):
+        value = row.number(score)
+        for name in (name for name in names if called(row.text(who), name)):
             if name in scores:
-                raise InputError(f"{name!r} has two scores; keep one", path=path, line=line)
+                raise row.error(f"{name!r} has two scores; keep one")
             scores[name] = value
     missing = [name for name in names if name not in scores]
     if missing:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
 from fullbench.errors import InputError
+from fullbench.files.toml import read_toml
 from fullbench.nouns.ballot import Ballot, Choice, Ranking, ballot
 from fullbench.nouns.case import ORDERS, Case, Meetings, Orders
 from fullbench.nouns.case import cases as cases_of
@@ -105,20 +105,7 @@ class Study:
     def read(cls, path: str | Path) -> Study:
         """The study in a TOML file."""
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"the study cannot be read ({error.strerror})", path=path) from error
-        except UnicodeDecodeError as error:
-            raise InputError(f"the study is not UTF-8 (byte {error.start})", path=path) from error
-        try:
-            table = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            match = re.search(r"line (\d+)", str(error))
-            line = int(match[1]) if match else text.rstrip().count("\n") + 1
-            raise InputError(f"not valid TOML: {error}", path=path, line=line) from error
-        except RecursionError as error:
-            raise InputError("the study is nested too deeply to be read; no study needs that", path=path) from error
+        table, text = read_toml(path, "the study")
         return cls._of(table, path, text)
 
     @classmethod

@@ -22,6 +22,7 @@ from fullbench.version import __version__
 from fullbench.web import guard
 from fullbench.web.accounts.users import Role, User
 from fullbench.web.citing import citation
+from fullbench.web.differing import MOST_WORDS, differing
 from fullbench.web.prose import is_marked_up, prose
 from fullbench.web.words import LANGUAGES, Language, key, preferred, translate
 
@@ -53,6 +54,7 @@ def environment() -> Environment:
     from fullbench.web.pictures import picture_url
 
     templates.globals.update(static=static_url, picture_url=picture_url, citation=citation)
+    templates.globals.update(differing=differing, most_words=MOST_WORDS)
     templates.filters["when"] = when
     templates.filters.update(prose=prose, marked_up=is_marked_up)
     templates.filters["quoted"] = partial(quote, safe="")

@@ -75,7 +75,12 @@ def test_packed_and_unpacked_files_are_the_same(folder):
     ("name", "old", "new", "words"),
     [
         ("quality_pairs.csv", ",score_1,", ",score_2,", r"quality_pairs.csv:2: the column 'score_1' is missing"),
-        ("quality_pairs.csv", ",5,1,0", ",much,1,0", r"quality_pairs.csv:2: 'score_0' must be a number; found 'much'"),
+        (
+            "quality_pairs.csv",
+            ",5,1,0",
+            ",much,1,0",
+            r"quality_pairs.csv:2: 'score_0' must be a finite number; found 'much'",
+        ),
         ("quality_pairs.csv", ",5,1,0", ",5,1,2", r"quality_pairs.csv:2: 'label' must be one of 0; found '2'"),
         ("bias_scores.csv", "1,nurse,young,1,", "1,nurse,young,7,", r"bias_scores.csv:\d: 'age' must be one of 0, 1"),
         ("bias_scores.csv", "Good.", "Fine.", r"bias_scores.csv:\d: .* must hold one of Extremely Poor"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ from fullbench.errors import EngineError, InputError
 from fullbench.studies.engines import HERE, engine
 from fullbench.studies.study import Study
 from tests.ports import free_port
-from tests.ray_cluster import installed
+from tests.ray_cluster import environment, installed
 
 
 def test_this_machine_is_the_engine_unless_another_is_named(tmp_path):
@@ -40,6 +41,19 @@ def test_an_address_where_nobody_is_gives_one_sentence(address):
     spec = "ray:" + address.format(port=free_port())
     with pytest.raises(EngineError, match=r"cannot be joined .*; start it with 'ray start --head'"), engine(spec):
         pass
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
+def test_a_ray_that_does_not_start_here_gives_one_sentence(tmp_path):
+    """A folder for its sockets whose name is too long for any; before, this was called a fault inside fullbench."""
+    (tmp_path / "s.toml").write_text('name = "s"\nbenchmark = "court"\nengine = "ray"\n')
+    command = [sys.executable, "-c", "from fullbench.cli import main; main()", "run", str(tmp_path / "s.toml")]
+    env = {**os.environ, **environment(), "RAY_TMPDIR": str(tmp_path / ("long" * 30))}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env)
+    assert done.returncode == 2, done.stderr
+    assert "fullbench: Ray could not be started on this machine (" in done.stderr
+    assert "without Ray (--engine here)" in done.stderr.strip().splitlines()[-1]
 
 
 def test_without_ray_the_extra_is_named(tmp_path):

@@ -101,6 +101,25 @@ def test_one_key_is_a_vote_and_u_takes_it_back(desk):  # noqa: F811
 
 
 @pytest.mark.slow
+def test_marks_of_what_differs_stay_off_from_task_to_task(desk):  # noqa: F811
+    """Tasks that are loaded ahead are marked too; who switches the marks off sees none, and both answers look alike."""
+    page = desk.open(desk.study(count=3))
+    marks = page.locator(".candidate mark.differs")
+    assert sorted(marks.all_inner_texts()) == ["first", "second"]
+    looks = """all => all.map(one => { const its = getComputedStyle(one);
+        return [its.textDecorationLine, its.backgroundColor, its.color, its.fontWeight].join() })"""
+    assert len(set(marks.evaluate_all(looks))) == 1
+    assert page.evaluate(FITS)[1:3] == [True, True]
+    page.get_by_role("button", name="Hide the marks of what differs").click()
+    first = leases(page)
+    page.keyboard.press("1")
+    moved_on(page, first)
+    assert sorted(marks.all_inner_texts()) == ["first", "second"]
+    assert all(look.startswith("none,rgba(0, 0, 0, 0)") for look in marks.evaluate_all(looks))
+    until(lambda: len(desk.cast()) == 1)
+
+
+@pytest.mark.slow
 def test_by_touch(desk):  # noqa: F811
     """A phone: one tap votes on a pair; taps in order rank the answers."""
     phone = desk.browser.new_context(

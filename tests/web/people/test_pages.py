@@ -92,6 +92,26 @@ def test_each_kind_is_shown_blind_filled_in_and_shown_again(app, annotator, kind
         )
 
 
+@pytest.mark.parametrize("kind", ["pair", "rate", "agree"])
+def test_nearly_equal_answers_show_what_differs_alike_on_both_sides(app, annotator, kind):
+    item = Item.ask("item-number", "What is this?")
+    texts = ("图中有 **three** red dogs in a row.", "图中有 **four** red dogs in a row.")
+    responses = tuple(
+        Response(item.id, name, (text, PICTURE, "The end.")) for name, text in zip("ab", texts, strict=True)
+    )
+    about = {"judged": [parts_json(one.parts) for one in responses], "ruling": "A"}
+    judged = Content(item, (say(item, "hidden-judge", "A is better"),), about)
+    made = study(app, kind, [judged if kind == "agree" else Content(item, responses)])
+    page = annotator.get(f"/work/{made.id}").text
+    marks = re.findall(r"<strong>(<mark [^>]*>)(\w+)</mark></strong>", page)
+    assert sorted(word for _, word in marks) == ["four", "three"]
+    assert len({mark for mark, _ in marks}) == 1
+    assert page.count("<mark") == 2
+    assert "Hide the marks of what differs" in page
+    apart = study(app, "pair", [pair("x", "a cat", "no idea 不知道")], name="apart")
+    assert "<mark" not in annotator.get(f"/work/{apart.id}").text
+
+
 def test_a_sensitive_picture_is_veiled_and_can_be_asked_for(app, annotator):
     """Who is to say which of two pictures is the safe one must be able to look at both."""
     item = Item.ask("item-number", "a street")
@@ -155,8 +175,11 @@ def test_the_order_differs_from_person_to_person_and_stays(app):
         visitor = signed_in(app, name, "annotator")
         while 'name="lease"' in (page := visitor.get(f"/work/{made.id}")).text:
             question = re.search(r"What is (item-\d+)\?", page.text)[1]
-            first = re.search(r"the (first|second) answer", page.text)[1]
-            assert re.search(r"the (first|second) answer", visitor.get(f"/work/{made.id}").text)[1] == first
+            first = re.search(r"the <mark[^>]*>(first|second)</mark> answer", page.text)[1]
+            assert (
+                re.search(r"the <mark[^>]*>(first|second)</mark> answer", visitor.get(f"/work/{made.id}").text)[1]
+                == first
+            )
             seen.setdefault(question, []).append(first)
             assert vote(visitor, made, {"best": "0"}).status_code == 303
     assert len(seen) == 12

@@ -167,6 +167,27 @@ def test_from_a_number_to_exactly_its_cases_and_to_the_pixels(served, tab, axe):
     expect(tab.locator("dialog")).to_be_hidden()
 
 
+def test_a_reader_sees_what_differs_and_can_switch_it_off(served, tab, axe):
+    """The answers of `making` differ in a name and a number: underlined, in light and dark, until switched off."""
+    live, _ = served
+    case = next(case for case, _ in making.verdicts(count=6) if list(case.contestants) == ["beta", "alpha"])
+    tab.goto(f"{live.url}/cases/{case.key}")
+    marks = tab.locator(".answer mark.differs")
+    assert marks.all_inner_texts() == ["beta", "3", "alpha", "2"]
+    assert {mark.get_attribute("title") for mark in marks.all()} == {"Differs from the other answer"}
+    lines = "all => all.map(one => getComputedStyle(one).textDecorationLine)"
+    for scheme in ("light", "dark"):
+        tab.emulate_media(color_scheme=scheme)
+        assert set(marks.evaluate_all(lines)) == {"underline"}
+    accessible(tab, axe)
+    tab.get_by_role("button", name="Hide the marks of what differs").click()
+    assert set(marks.evaluate_all(lines)) == {"none"}
+    tab.reload()
+    assert set(marks.evaluate_all(lines)) == {"none"}
+    tab.get_by_role("button", name="Mark what differs").click()
+    assert set(marks.evaluate_all(lines)) == {"underline"}
+
+
 def test_sorting_and_searching_chinese(served, tab, axe):
     live, _ = served
     ready(tab, live.url)
@@ -187,6 +208,54 @@ def test_sorting_and_searching_chinese(served, tab, axe):
     follow(tab, tab.get_by_role("button", name="Show"))
     assert set(tab.locator(".judge-name").all_text_contents()) == {"first-lover"}
     assert tab.locator(".verdict-list > li").count() == tab.get_by_text("turns with the order").count() - 1
+    accessible(tab, axe)
+
+
+def test_figures_by_tag_are_columns_of_the_board_for_whoever_chooses_them(served, tab, axe):
+    """Shares won and mean scores on each task, beside the rank: as the verdicts and the tables by tag have them."""
+    live, _ = served
+    won: dict[tuple[str, str], list[float]] = {}
+    scored: dict[tuple[str, str], list[float]] = {}
+    for case, ruled in making.verdicts(count=6):
+        marks = next(one.marks for one in ruled if one.judge == "steady")
+        kind = scored if len(marks) == 1 else won if len(marks) == 2 else {}
+        for name, mark in zip(case.contestants, marks, strict=True):
+            kind.setdefault((name, case.item.tags["task"]), []).append(mark)
+    ready(tab, live.url)
+    follow(tab, tab.get_by_role("link", name="steady", exact=True).first)
+    for heading, unit, expected in (
+        ("Leaderboard by steady, from choices", "share won", won),
+        ("Leaderboard by steady, from single marks", "score:1-5", scored),
+    ):
+        # By its label alone: roles are not known of what lies so far below that it is not laid out yet.
+        section = tab.locator(f'section.sheet:has([aria-label="{heading}"])')
+        section.scroll_into_view_if_needed()
+        expect(section.locator("th.by-tag:visible")).to_have_count(0)
+        section.locator(".columns summary").click()
+        for task in making.TASKS:
+            section.get_by_label(f"{task} task, {unit}", exact=True).check()
+        section.locator(".columns summary").click()
+        heads = section.locator("th.by-tag:visible").all_inner_texts()
+        assert [head.split()[0] for head in heads] == sorted(making.TASKS)
+        cells = section.locator("tbody tr").evaluate_all(
+            """rows => rows.map(row => [row.querySelector("td.words").textContent.trim(),
+                ...[...row.querySelectorAll("td[data-tip]:not([hidden])")]
+                    .map(one => [one.textContent.trim(), one.dataset.tip])])"""
+        )
+        assert {name for name, *_ in cells} == set(making.WORTH)
+        for name, *by_task in cells:
+            for task, (figure, tip) in zip(sorted(making.TASKS), by_task, strict=True):
+                values = expected[name, task]
+                assert float(figure) == pytest.approx(sum(values) / len(values), abs=0.006), (name, task)
+                assert f"{task} (task, {unit})" in tip
+        below = "Won, by task" if unit == "share won" else "Mean score:1-5, by task"
+        table = tab.locator(f'section.sheet:has([aria-label^="{below}"])').first
+        assert table.locator("tbody tr").count() == len(cells)
+        said = {
+            row.locator("th").text_content(): row.locator("td").all_text_contents()[: len(making.TASKS)]
+            for row in table.locator("tbody tr").all()
+        }
+        assert said == {name: [figure for figure, _ in by_task] for name, *by_task in cells}
     accessible(tab, axe)
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, named
 from fullbench.nouns.table import Table
+from fullbench.reports.drawing import LEADS
 from fullbench.reports.page import fragment
 from fullbench.web.pages import environment
 from fullbench.web.results.boards import Linked
+from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import Served
-from fullbench.web.results.showing import sheets
+from fullbench.web.results.showing import chart_of, sheets
+from fullbench.web.results.tag_columns import MOST, with_tags
 from fullbench.web.words import translate
 
 
@@ -33,8 +37,10 @@ def test_a_long_table_lays_out_its_first_rows_and_keeps_the_others_ready():
     page = rendered(leaderboard(500))
     first, rest = re.findall(r"<tbody(.*?)</tbody>", page, re.DOTALL)
     assert first.count("<tr>") == 40
-    assert rest.startswith(' class="rest" hidden>')
     assert rest.count("<tr>") == 460
+    (unread,) = re.findall(r'<noscript class="rest">(.*?)</noscript>', page, re.DOTALL)
+    assert rest in unread, "text to a browser that runs scripts, a table to one that does not"
+    assert unread.count('<th scope="col"') == 3
     assert "Show all 500 rows" in page
     assert "The chart shows the first 30 of 500 rows." in page
     assert 'alt="Leaderboard. Dots with intervals: rating by contestant, 30 rows; from model-30' in page
@@ -73,6 +79,48 @@ def test_who_beats_whom_is_a_table_in_colours_and_no_picture():
     ]
 
 
+def by_tag(tag: str, values: int, count: int, name: str = "won") -> Linked:
+    heads = [f"{tag}{number}" for number in range(values)]
+    rows = [
+        [
+            f"model-{place}",
+            *(Estimate(place / 100 + number / 1000, 0.0, 1.0, 7) for number in range(values)),
+            None,
+            None,
+        ]
+        for place in range(1, count + 1)
+    ]
+    hint = {"kind": "matrix", "row": "contestant", "columns": heads, "column": tag, "value": "won"}
+    table = Table(f"{name} by {tag}", "Won", headings("contestant", *map(named, heads), "all", "worst"), rows, [],
+                  {"tag": tag}, hint)  # fmt: skip
+    return Linked(table, (), [hint])
+
+
+def test_figures_by_tag_end_the_rows_of_a_board_so_many_at_most_and_said():
+    """Tags with few values come first; who has no figure by tag has a gap; the columns are hidden until chosen."""
+    tables = [leaderboard(12), by_tag("language", MOST, 12), by_tag("task", 3, 11)]
+    shown = with_tags(sheets(tables, ("board", "stamp"), Served(), "en"), tables, Served(), "en")
+    page = environment().get_template("public/sheets.html").render(all=shown[:1], t=partial(translate, "en"))
+    heads = re.findall(r'<th scope="col" class="number by-tag" hidden>(\w+) <span class="unit">([^<]*)<', page)
+    assert heads[:3] == [(f"task{number}", "task, share won") for number in range(3)]
+    assert heads[3:] == [(f"language{number}", "language, share won") for number in range(MOST - 3)]
+    assert f"{MOST} of {MOST + 3} figures by tag can be chosen as columns" in page
+    assert f"Columns, {MOST} by tag" in page
+    assert 'data-tip="model-4, task2 (task, share won): 0.04 [0.00, 1.00] · n=7"' in page
+    first, last = shown[0].rows[0], shown[0].rows[-1]
+    assert [len(row) for row in shown[0].rows] == [3 + MOST] * 12
+    assert [cell.text for cell in first[3:6]] == ["0.01", "0.01", "0.01"]
+    assert [cell.classes for cell in last[3:6]] == ["number gap"] * 3
+    assert all("gap" not in cell.classes for cell in last[6:])
+
+
+def test_a_board_without_tags_stays_as_it_was():
+    tables = [leaderboard(4)]
+    (alone,) = with_tags(sheets(tables, ("board", "stamp"), Served(), "en"), tables, Served(), "en")
+    assert alone.tag_heads == ()
+    assert "by-tag" not in rendered(leaderboard(4))
+
+
 def test_a_report_and_a_page_lay_a_table_out_alike():
     figures = [Estimate(0.7, 0.6, 0.8, 30), Estimate(0.2, 0.1, 0.3, 30), None, Estimate.bare(0.5, 1, "one item")]
     rows = [[f"评审-{place}", figure, place, place % 2] for place, figure in enumerate(figures)]
@@ -83,3 +131,13 @@ def test_a_report_and_a_page_lay_a_table_out_alike():
     assert len(re.findall(cells, in_report)) == 4 * 5
     assert re.findall(cells, in_report) == re.findall(cells, on_page)
     assert re.findall("<li>.*?</li>", in_report) == re.findall("<li>.*?</li>", on_page)
+
+
+def test_a_mark_leads_where_the_cell_leads_that_it_is_drawn_from():
+    plain = leaderboard(3)
+    links = [[None, Filter(contestant=f"model-{place}"), Filter(contestant=f"model-{place}", fault="none")]
+             for place in range(1, 4)]  # fmt: skip
+    drawn = chart_of(replace(plain, links=links), 0, Served())
+    led = {row["label"]: row["href"].removeprefix(LEADS) for row in drawn.spec["data"]["values"]}
+    assert led == {f"model-{place}": f"/verdicts?contestant=model-{place}&fault=none" for place in range(1, 4)}
+    assert not any("href" in row for row in chart_of(plain, 0, Served()).spec["data"]["values"])

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from fullbench.benchmarks.mj_bench.making_cells import share_cell
 from fullbench.benchmarks.mj_bench.published import printed
-from fullbench.benchmarks.mj_bench.sheets import found, one_of, rows
+from fullbench.files.released import released_rows
 from fullbench.nouns.reproduction import Reproduced
 
 TASKS = ("image_generation", "image_edition", "video_generation")
@@ -35,13 +35,12 @@ class Vote:
 def read(folder: str | Path) -> list[Vote]:
     """All votes of a release."""
     folder = Path(folder)
-    path = found(folder, _FILE)
     own = ("task", "idx", "human_vote")
     votes = []
-    for line, row in rows(folder, _FILE, own):
-        task = one_of(row["task"], TASKS, path, line, "task")
-        human = VOTES[one_of(row["human_vote"], tuple(VOTES), path, line, "human_vote")]
-        votes.append(Vote(task, human, {name: value for name, value in row.items() if name not in own}))
+    for row in released_rows(folder, _FILE, own):
+        human = VOTES[row.one_of("human_vote", tuple(VOTES))]
+        judges = {name: value for name, value in row.values.items() if name not in own}
+        votes.append(Vote(row.one_of("task", TASKS), human, judges))
     return votes
 
 

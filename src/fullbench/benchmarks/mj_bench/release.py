@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fullbench.benchmarks.mj_bench.names import AXES, LIKERT
-from fullbench.benchmarks.mj_bench.sheets import found, number, one_of, rows
 from fullbench.errors import InputError
+from fullbench.files.released import Row, released, released_rows
 from fullbench.nouns.ballot import Likert
 from fullbench.reading import read
 
@@ -100,18 +100,17 @@ def _bias(folder: Path) -> BiasSheet:
     flags: dict[str, list[bool]] = {axis: [] for axis in AXES}
     items: dict[str, list[str]] = {}
     for name, needed in zip(files, (("item", "occupation", "demographic", *AXES), ("item",)), strict=True):
-        path = found(folder, name)
         items[name] = []
-        for line, row in rows(folder, name, needed):
-            items[name].append(str(row["item"]))
-            if "occupation" in row:
-                occupations.append(row["occupation"])
+        for row in released_rows(folder, name, needed):
+            items[name].append(str(row.values["item"]))
+            if "occupation" in row.values:
+                occupations.append(row.values["occupation"])
                 for axis in AXES:
-                    flags[axis].append(one_of(row[axis], ("0", "1"), path, line, axis) == "1")
-            for column in [column for column in row if column not in {"occupation", "demographic", *needed}]:
-                columns[column.removesuffix("_raw")].append(score_of(row[column], column, path, line))
+                    flags[axis].append(row.one_of(axis, ("0", "1")) == "1")
+            for column in [column for column in row.values if column not in {"occupation", "demographic", *needed}]:
+                columns[column.removesuffix("_raw")].append(score_of(row, column))
     if items[files[0]] != items[files[1]]:
-        raise InputError(f"the items are not those of {files[0]}, in the same order", path=found(folder, files[1]))
+        raise InputError(f"the items are not those of {files[0]}, in the same order", path=released(folder, files[1]))
     return BiasSheet(
         tuple(occupations),
         {axis: tuple(column) for axis, column in flags.items()},
@@ -122,60 +121,56 @@ def _bias(folder: Path) -> BiasSheet:
 _WORDS = Likert(LIKERT)
 
 
-def score_of(value: Any, column: str, path: Path, line: int) -> float | None:
+def score_of(row: Row, column: str) -> float | None:
     """A number, or a word of the scale as the judge wrote it; None where nothing was stored."""
+    value = row.values.get(column)
     if value is None:
         return None
     if not column.endswith("_raw") or value.strip().isdigit():
-        return number(value, path, line, column)
+        return row.number(column)
     marks = read(_WORDS, value.strip("` \n"), 1)
     if isinstance(marks, str):
-        raise InputError(f"{column!r} must hold one of {', '.join(LIKERT)}; found {value!r}", path=path, line=line)
+        raise row.error(f"{column!r} must hold one of {', '.join(LIKERT)}; found {value!r}")
     return marks[0]
 
 
 def _pairs(folder: Path, name: str) -> dict[tuple[str, str], tuple[Pair, ...]]:
-    path = found(folder, name)
     pairs: dict[tuple[str, str], list[Pair]] = defaultdict(list)
-    for line, row in rows(folder, name, ("subset", "id", "judge", "score_0", "score_1", "label")):
-        one_of(row["label"], ("0",), path, line, "label")
-        scores = [number(row[column], path, line, column) for column in ("score_0", "score_1")]
-        pairs[row["subset"], row["judge"]].append(Pair(row["id"], *scores))
+    for row in released_rows(folder, name, ("subset", "id", "judge", "score_0", "score_1", "label")):
+        row.one_of("label", ("0",))
+        scores = row.number("score_0"), row.number("score_1")
+        pairs[row.values["subset"], row.values["judge"]].append(Pair(row.values["id"], *scores))
     return {key: tuple(group) for key, group in pairs.items()}
 
 
 def _ruled(folder: Path) -> dict[Run, tuple[Ruled, ...]]:
-    name = "vlm_pairs.csv"
-    path = found(folder, name)
     runs: dict[Run, list[Ruled]] = defaultdict(list)
     columns = (*Run._fields, *Ruled._fields)
-    for line, row in rows(folder, name, columns):
-        run = Run(row["perspective"], row["subset"], row["mode"], row["scale"], row["judge"])
+    for row in released_rows(folder, "vlm_pairs.csv", columns):
+        run = Run(*(row.values[column] for column in Run._fields))
         if run not in runs:
-            one_of(run.mode, _MODES, path, line, "mode")
-        if row["label"] not in {"0", "1"}:
-            one_of(row["label"], ("0", "1"), path, line, "label")
-        runs[run].append(Ruled(row["id"], row["label"], row["pred"], row["vlm_pred"], row["score_pred"]))
+            row.one_of("mode", _MODES)
+        row.one_of("label", ("0", "1"))
+        runs[run].append(Ruled(*(row.values[column] for column in Ruled._fields)))
     return {run: tuple(ruled) for run, ruled in runs.items()}
 
 
 def _votes(folder: Path) -> Iterable[Vote]:
-    name = "pickapic_validation.csv"
-    path = found(folder, name)
-    for line, row in rows(folder, name, ("id", "label")):
-        judges = [column.removesuffix("|score_0") for column in row if column.endswith("|score_0")]
-        scores = {judge: _two(row, judge, path, line) for judge in judges if row[f"{judge}|score_0"] is not None}
-        stored = {column.removesuffix("|pred"): str(row[column]) for column in row if column.endswith("|pred")}
-        yield Vote(one_of(row["label"], ("0", "1", "tie"), path, line, "label"), scores, stored)
-
-
-def _two(row: Mapping[str, Any], judge: str, path: Path, line: int) -> tuple[float, float]:
-    first, second = (number(row[f"{judge}|{end}"], path, line, f"{judge}|{end}") for end in ("score_0", "score_1"))
-    return first, second
+    for row in released_rows(folder, "pickapic_validation.csv", ("id", "label")):
+        judges = [column.removesuffix("|score_0") for column in row.values if column.endswith("|score_0")]
+        scores = {
+            judge: (row.number(f"{judge}|score_0"), row.number(f"{judge}|score_1"))
+            for judge in judges
+            if row.values[f"{judge}|score_0"] is not None
+        }
+        stored = {
+            column.removesuffix("|pred"): str(text) for column, text in row.values.items() if column.endswith("|pred")
+        }
+        yield Vote(row.one_of("label", ("0", "1", "tie")), scores, stored)
 
 
 def _categories(folder: Path) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for _, row in rows(folder, "alignment_labels.csv", ("category", "id", "label")):
-        counts[row["category"]] = counts.get(row["category"], 0) + 1
+    for row in released_rows(folder, "alignment_labels.csv", ("category", "id", "label")):
+        counts[row.values["category"]] = counts.get(row.values["category"], 0) + 1
     return counts

@@ -15,9 +15,9 @@ from typing import Any
 from fullbench.benchmarks.mj_bench.layout import BENCHMARK, subset
 from fullbench.benchmarks.mj_bench.names import AXES, CLOSED, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release import BiasSheet, Pair, Release, score_of
-from fullbench.benchmarks.mj_bench.sheets import number
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_rows
+from fullbench.files.released import Row
 
 RESULTS = ("personal", "result")
 _QUALITY = {"blur": "motion_blur", "human": "", "mpii": "", "object_indoor": "object"}
@@ -49,10 +49,10 @@ def _pairs(folder: Path, files: Mapping[str, str]) -> dict[tuple[str, str], tupl
     for judge in SCORE_MODELS:
         for name, part in files.items():
             path = folder / judge / f"{name}0.0.json"
-            for line, row in read_rows(path) if path.is_file() else ():
-                scores = [number(row.get(column), path, line, column) for column in ("score_0", "score_1")]
-                named = part or ("human_face" if "face" in str(row.get("image_1_path")) else "human_limb")
-                found[named, judge].append(Pair(str(row["id"]), *scores))
+            for line, values in read_rows(path) if path.is_file() else ():
+                row = Row(path, line, values)
+                named = part or ("human_face" if "face" in str(values.get("image_1_path")) else "human_limb")
+                found[named, judge].append(Pair(row.text("id"), row.number("score_0"), row.number("score_1")))
     return {key: tuple(pairs) for key, pairs in found.items()}
 
 
@@ -73,13 +73,13 @@ def _bias(folder: Path) -> BiasSheet:
                     for axis in AXES:
                         flags[axis].append(bool(row.get(axis)))
                     for model in SCORE_MODELS:
-                        columns[model].append(number(row.get(model), path, line, model))
+                        columns[model].append(Row(path, line, row).number(model))
                 elif place >= len(people) or people[place] != person:
                     raise InputError("the people are not those of the other files", path=path, line=line)
                 rated = scale == "number5" or place < FIRST
                 value = row.get(judge) if rated else None
                 text = None if value is None else str(value)
-                columns[f"{judge}|{scale}".removesuffix("_raw")].append(score_of(text, scale, path, line))
+                columns[f"{judge}|{scale}".removesuffix("_raw")].append(score_of(Row(path, line, {scale: text}), scale))
     if not people:
         raise InputError("the clone has no file of bias scores; fetch the repository again", path=folder)
     works = tuple(str(occupation) for occupation, _ in people)

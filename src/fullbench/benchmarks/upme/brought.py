@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fullbench.benchmarks.upme import pico, prd
-from fullbench.benchmarks.upme.rows import rows_of
 from fullbench.benchmarks.upme.sample import IMAGES, SEED, contestants, sample
 from fullbench.errors import InputError
+from fullbench.files.released import released_rows
 from fullbench.judges.peer_review import asking
 from fullbench.judges.peer_review.asking import BALLOT
 from fullbench.judges.prompted import PromptedJudge
@@ -65,7 +65,7 @@ def _prd(release: prd.Release) -> Iterator[Verdict]:
 def _pico(source: Path) -> Iterator[Verdict]:
     """Both orders of every pair that one judge compared; a game without a winner was not read."""
     truth = pico.true_order(source)
-    for row in rows_of(source, "gpt35_reviews.csv.gz"):
+    for row in released_rows(source, "gpt35_reviews.csv"):
         names = row.one_of("model_1", truth), row.one_of("model_2", truth)
         for game, shown in (("g1_winner", names), ("g2_winner", names[::-1])):
             winner = row.one_of(game, pico.GAMES)

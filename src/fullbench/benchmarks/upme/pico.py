@@ -9,8 +9,8 @@ from math import comb
 from pathlib import Path
 from statistics import fmean
 
-from fullbench.benchmarks.upme.rows import rows_of
 from fullbench.errors import InputError
+from fullbench.files.released import released_rows
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 
 MODES = ("Uniform", "Order", "Reversed", "Peer_review")
@@ -48,7 +48,7 @@ def ranks_of(ranked: Sequence[str], truth: Sequence[str]) -> list[int]:
 def _runs(data: Path, truth: Sequence[str]) -> Iterator[Reproduced]:
     """The runs of a mode share one stream of random numbers, from the smallest fraction to the largest."""
     runs: dict[str, dict[float, list[int]]] = {}
-    for row in rows_of(data, "runs.jsonl.gz"):
+    for row in released_rows(data, "runs.jsonl"):
         ranked = row.names("models_by_grade")
         if sorted(ranked) != sorted(truth):
             raise row.error("the run must rank the models of true_order.json, each once")
@@ -83,7 +83,7 @@ def _grades(data: Path, truth: Sequence[str]) -> Iterator[Reproduced]:
     """Both orders of a pair are two games; who wins more games wins the pair. A game without a winner is nobody's."""
     points: dict[str, list[float]] = {name: [] for name in truth}
     shown_first: list[bool] = []
-    for row in rows_of(data, "gpt35_reviews.csv.gz"):
+    for row in released_rows(data, "gpt35_reviews.csv"):
         games = [row.one_of(game, GAMES) for game in ("g1_winner", "g2_winner")]
         # The second game shows the answers the other way round.
         shown_first += [games[0] == "model_1", games[1] == "model_2"]

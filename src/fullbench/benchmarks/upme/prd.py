@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from fullbench.benchmarks.upme.rows import rows_of
+from fullbench.files.released import released_rows
 from fullbench.nouns.reproduction import Reproduced, Reproduction
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ class Release:
     @classmethod
     def read(cls, data: Path) -> Release:
         reviews = []
-        for row in rows_of(data, "reviews.csv.gz"):
+        for row in released_rows(data, "reviews.csv"):
             pair = (row.whole("question_id"), row.one_of("model_a", MODELS), row.one_of("model_b", MODELS))
             reviews.append(Review(pair, row.one_of("reviewer", MODELS), _OUTCOMES[row.one_of("score", _OUTCOMES)]))
         votes: dict[Pair, list[float]] = {}
-        for row in rows_of(data, "human_votes.csv.gz"):
+        for row in released_rows(data, "human_votes.csv"):
             pair = (row.whole("question_id"), row.one_of("model_a", MODELS), row.one_of("model_b", MODELS))
             votes.setdefault(pair, []).append(_OUTCOMES[row.one_of("score", _OUTCOMES)])
         return cls(reviews, votes)

@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.benchmarks.upme.rows import rows_of
+from fullbench.files.released import released_rows
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.reproduction import Reproduced, Reproduction
@@ -92,7 +92,7 @@ def possible(models: int, metric: str, mean: float, deviation: float) -> bool:
 
 
 def _pairs(data: Path) -> Iterator[Reproduced]:
-    for row in rows_of(data, "table1_mean_std.jsonl.gz"):
+    for row in released_rows(data, "table1_mean_std.jsonl"):
         metric, models = row.one_of("metric", METRICS), row.whole("models_ranked")
         if not 3 <= models <= 7:
             raise row.error(f"'models_ranked' must be 3 to 7; found {models}")
@@ -103,7 +103,7 @@ def _pairs(data: Path) -> Iterator[Reproduced]:
 def _tests(data: Path) -> Iterator[Reproduced]:
     from fullbench.stats.association import chi_square_p, phi_of
 
-    for row in rows_of(data, "bias_tests.jsonl.gz"):
+    for row in released_rows(data, "bias_tests.jsonl"):
         chi_square = row.number("chi_square")
         name = f"chi2/{row.text('bias')}/{_METHODS[row.one_of('method', _METHODS)]}"
         figures = {"p": (chi_square_p(chi_square), "p_value"), f"phi_n{TESTED}": (phi_of(chi_square, TESTED), "phi")}

@@ -150,7 +150,14 @@ def _join(ray: ModuleType, address: str) -> None:
     _hush()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": NAMESPACE}
     if not address:
-        ray.init(address="local", include_dashboard=False, **quiet)
+        try:
+            ray.init(address="local", include_dashboard=False, **quiet)
+        except Exception as error:
+            ray.shutdown()
+            raise EngineError(
+                f"Ray could not be started on this machine ({_reason(error)}); what is in the ledger is kept: try "
+                "again when the machine has more time and memory to spare, or without Ray (--engine here)"
+            ) from error
         return
     _knock(address)
     ray.init(address=address, **quiet)

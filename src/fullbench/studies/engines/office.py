@@ -7,7 +7,6 @@ leased for half a second at a time, and how many calls may be in flight is agree
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -164,7 +163,7 @@ class _Line:
         self.call("leave", self.server, self.worker)
 
 
-class LeasedPace:
+class LeasedPace(Pace):
     """A rate of which a small part is held at a time: turns are handed out from it, and more is leased when it is used.
 
     What is held is a stretch of time, from `_turn` to `_end`, in which this worker alone may ask at the full rate.
@@ -173,11 +172,9 @@ class LeasedPace:
     def __init__(
         self, per_minute: float, lease: Callable[[float, float], float], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._each = 60.0 / per_minute
+        super().__init__(per_minute, clock)
         self._lease = lease
-        self._clock = clock
-        self._turn = self._end = clock()
-        self._lock = threading.Lock()
+        self._end = self._turn
 
     def take(self, amount: float = 1.0) -> float:
         """Take a turn for `amount`; the seconds to wait for it."""
@@ -192,16 +189,6 @@ class LeasedPace:
             else:
                 self._turn += span
             return max(0.0, turn - self._clock())
-
-    def tighten(self, per_minute: float) -> None:
-        """So many a minute at most, from now on."""
-        with self._lock:
-            self._each = max(self._each, 60.0 / per_minute)
-
-    def correct(self, difference: float) -> None:
-        """What was taken turned out to be so much more (or less)."""
-        with self._lock:
-            self._turn += difference * self._each
 
 
 class SharedThrottle(Throttle):

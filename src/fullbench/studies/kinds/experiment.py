@@ -116,11 +116,8 @@ class Experimenting(Conductor):
 
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse what cannot go well, of the writer too."""
-        self.writer.answer(())
-        purse = super().ready(budget, spent=spent)
-        if budget is not None:
-            plan.purse(budget, [self.writer], spent=spent)
-        return purse
+        plan.ready([self.writer], budget, spent=spent)
+        return super().ready(budget, spent=spent)
 
     def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Let contestants answer, the model write, and the judges rule on what is due."""

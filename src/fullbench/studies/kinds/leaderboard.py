@@ -48,10 +48,7 @@ class Growing:
         spec = specs.in_words_of(
             self.asked.benchmark, self.asked.judge, manner=self.asked.manner, reader=self.asked.reader or ""
         )
-        models = plan.models_asked([specs.judge(spec)])
-        for model in models:
-            model.answer(())
-        return plan.purse(budget, models, spent=spent) if budget is not None else None
+        return plan.ready(plan.models_asked([specs.judge(spec)]), budget, spent=spent)
 
     def _newcomer(self, ready: boards.Ready) -> Newcomer:
         options = self.study.options

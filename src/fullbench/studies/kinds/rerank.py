@@ -67,10 +67,7 @@ class Reranking:
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse a missing key, or a budget without prices."""
         refuse_blind(self.items, (), [self.judge], allowed=self.study.without_pictures)
-        models = plan.models_asked([self.judge])
-        for model in models:
-            model.answer(())
-        return plan.purse(budget, models, spent=spent) if budget is not None else None
+        return plan.ready(plan.models_asked([self.judge]), budget, spent=spent)
 
     def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Let the judge rule on what is due, and put the answers in order."""

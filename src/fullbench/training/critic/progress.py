@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
-from fullbench.hygiene import terminal
-from fullbench.studies.progress import clock
+from fullbench.studies.progress import bars, clock
 from fullbench.training.critic.loop import Watch
 
 if TYPE_CHECKING:
@@ -79,16 +78,6 @@ def watching(*, quiet: bool = False) -> Iterator[Watch | None]:
     if not sys.stderr.isatty():
         yield LineWatch(sys.stderr)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (
-        TextColumn("[bold]{task.description}", markup=True),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        TextColumn("[yellow]{task.fields[loss]}"),
-        TextColumn("{task.fields[speed]}"),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(*columns, console=Console(file=terminal(sys.stderr))) as progress:
+    texts = ("[yellow]{task.fields[loss]}", "{task.fields[speed]}", "{task.fields[left]}")
+    with bars(*texts, foretold=False) as progress:
         yield LiveWatch(progress)

@@ -187,18 +187,14 @@ class StableDiffusion(TunablePipeline):
         return (noisy - spread * foretold) / signal, foretold
 
 
+_TWO_ENCODERS = ("vae", "text_encoder", "text_encoder_2", "tokenizer", "tokenizer_2", "scheduler")
+"""What a pipeline with two text encoders holds beside its network."""
+
+
 class StableDiffusionXL(StableDiffusion):
     """The same with two text encoders, and a network that is told the size of the picture."""
 
-    needs: ClassVar[tuple[str, ...]] = (
-        "unet",
-        "vae",
-        "text_encoder",
-        "text_encoder_2",
-        "tokenizer",
-        "tokenizer_2",
-        "scheduler",
-    )
+    needs: ClassVar[tuple[str, ...]] = ("unet", *_TWO_ENCODERS)
 
     def conditions(self, prompts: Sequence[str]) -> Words:
         with torch.no_grad():
@@ -218,15 +214,7 @@ class Flux(TunablePipeline):
     """A transformer that foretells the way from the picture to the noise; guidance is one of the things it is told."""
 
     part = "transformer"
-    needs: ClassVar[tuple[str, ...]] = (
-        "transformer",
-        "vae",
-        "text_encoder",
-        "text_encoder_2",
-        "tokenizer",
-        "tokenizer_2",
-        "scheduler",
-    )
+    needs: ClassVar[tuple[str, ...]] = ("transformer", *_TWO_ENCODERS)
 
     def conditions(self, prompts: Sequence[str]) -> Words:
         with torch.no_grad():

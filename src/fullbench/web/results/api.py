@@ -231,8 +231,9 @@ def _wanted(
 ) -> Filter:
     """The filter that a call asks for."""
     return Filter(
-        study, judge, rater, beside, contestant, other, item, tag, value, criterion, ballot, fault, shown,
-        split, swapped, met, opposed, both, again, decided, clear, q,
+        study=study, judge=judge, rater=rater, beside=beside, contestant=contestant, other=other, item=item, tag=tag,
+        value=value, criterion=criterion, ballot=ballot, fault=fault, shown=shown, split=split, swapped=swapped,
+        met=met, opposed=opposed, both=both, again=again, decided=decided, clear=clear, q=q,
     )  # fmt: skip
 
 

@@ -37,6 +37,8 @@ class LinkedCell(LaidCell):
 
     href: str | None = None
     shade: str = ""
+    tip: str = ""
+    """What a figure by tag says to whoever points at it."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,25 @@ class Drawn:
 
 
 @dataclass(frozen=True)
+class TagHead:
+    """The head of a column by tag: the tag's value, and what its figures are."""
+
+    name: str
+    unit: str
+
+
+@dataclass(frozen=True)
 class Sheet:
-    """One table with its charts."""
+    """One table with its charts; the cells of columns by tag, which a reader may choose, end its rows."""
 
     id: str
     linked: Linked
     heads: Sequence[tuple[str, bool]]
     rows: Sequence[Sequence[LinkedCell]]
     charts: Sequence[Drawn]
+    tag_heads: Sequence[TagHead] = ()
+    tag_columns: int = 0
+    """How many figures by tag there are in all."""
 
     @property
     def leading(self) -> bool:
@@ -151,11 +164,11 @@ def drawable(table: Table, hint: Mapping[str, Any]) -> Table:
 def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: Sequence[Drawn] = ()) -> Sheet:
     """One table."""
     shown = localised(linked, language)
-    columns = [_column(shown, place, places) for place in range(len(shown.table.columns))]
+    columns = [column_cells(shown, place, places) for place in range(len(shown.table.columns))]
     return Sheet(name, shown, heads(shown.table), list(zip(*columns, strict=True)), drawn)
 
 
-def _column(linked: Linked, place: int, places: Places) -> list[LinkedCell]:
+def column_cells(linked: Linked, place: int, places: Places) -> list[LinkedCell]:
     """The cells of one column."""
     cells = linked.table.cells(place)
     shown = [

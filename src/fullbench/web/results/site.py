@@ -42,7 +42,10 @@ from fullbench.web.results.views import Views
 from fullbench.web.words import Language, translate
 
 MARKER = "fullbench-site.json"
-STATIC = ("colours.css", "app.css", "public.css", "scheme.js", "sorting.js", "public.js", "site.js", "icon.svg")
+STATIC = (
+    *("colours.css", "app.css", "public.css", "scheme.js", "sorting.js", "public.js", "site.js", "icon.svg"),
+    *("roboto-regular.woff2", "roboto-bold.woff2", "roboto-LICENSE.txt"),
+)
 WHOLE = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 LARGE = 1920
 THUMB = 240

@@ -26,6 +26,7 @@ from fullbench.web.results.rows import judges, judges_in, studies, version
 from fullbench.web.results.rulings import is_panel, is_person
 from fullbench.web.results.showing import chart_of, sheet, sheets
 from fullbench.web.results.site_data import first_picture
+from fullbench.web.results.tag_columns import with_tags
 from fullbench.web.words import Language, key, translate
 
 TOP = 5
@@ -198,9 +199,9 @@ class Views:
 
     def _body(self, board: Board, language: Language) -> str:
         template = self.environment.get_template("public/sheets.html")
+        shown = sheets(board.tables, (board.name, board.stamp), self.places, language, drawing=self.drawing)
         return template.render(
-            all=sheets(board.tables, (board.name, board.stamp), self.places, language, drawing=self.drawing),
-            t=partial(translate, language),
+            all=with_tags(shown, board.tables, self.places, language), t=partial(translate, language)
         )
 
     def chart(self, connection: Connection, name: str, place: tuple[int, int], language: Language) -> str | None:

@@ -4,11 +4,19 @@
 const idle = (work) => (window.requestIdleCallback ? requestIdleCallback(work, { timeout: 1000 }) : setTimeout(work, 0));
 
 // Long tables can be searched, cut to rows with enough behind them, to chosen columns and to rows that are compared. All
-// that is needed for it came with the page: nothing is laid out anew before somebody asks.
+// that is needed for it came with the page; rows beyond the first become elements when somebody asks.
 const whole = (table) => {
-  const [first, ...more] = table.tBodies;
-  for (const part of more) { first.append(...part.rows); part.remove(); }
-  table.closest("section").querySelector(".more-rows")?.remove();
+  const section = table.closest("section");
+  const rest = section?.querySelector("noscript.rest");
+  if (!rest) return;
+  // To a page that runs scripts it is text; in one that was fetched and parsed it has become elements.
+  const parsed = rest.firstElementChild ? rest : new DOMParser().parseFromString(rest.textContent, "text/html");
+  const rows = [...parsed.querySelectorAll("tbody tr")];
+  const heads = [...table.tHead.rows[0].cells]; // they know which columns somebody chose
+  for (const row of rows) heads.forEach((head, place) => { row.cells[place].hidden = head.hidden; });
+  table.tBodies[0].append(...rows);
+  rest.remove();
+  section.querySelector(".more-rows")?.remove();
 };
 // A table as it stands, hidden rows and columns left out. A cell that a spreadsheet would take for a formula is text.
 const asCsv = (table) => {
@@ -20,6 +28,7 @@ const asCsv = (table) => {
   return [...table.rows].filter((row) => !row.hidden)
     .map((row) => [...row.cells].filter((one) => !one.hidden && !one.classList.contains("pick")).map(cell).join(",")).join("\r\n");
 };
+const columnWishes = new Map();
 const enrich = (table) => {
   const section = table.closest("section");
   if (!section) return;
@@ -29,6 +38,27 @@ const enrich = (table) => {
   for (const button of table.tHead.querySelectorAll("button")) button.addEventListener("click", () => whole(table), true);
   const bar = section.querySelector(".tools");
   if (!bar) return;
+  // Columns to choose: figures by tag are hidden at first. What somebody chose stays when news put other rows in place.
+  const chosen = bar.querySelector(".columns");
+  const heads = [...table.tHead.rows[0].cells].filter((cell) => cell.tagName === "TH").slice(2);
+  const title = (head) => head.textContent.replace("↕", "").replace(/\s+/g, " ").trim();
+  const wishes = columnWishes.get(table.caption.textContent) ?? new Map();
+  columnWishes.set(table.caption.textContent, wishes);
+  const wish = (head, shown) => {
+    for (const row of table.rows) row.cells[head.cellIndex].hidden = !shown;
+    if (shown && wide && !table.classList.contains("wide")) wide.click(); // a phone shows few columns until asked
+  };
+  for (const head of heads) if (wishes.has(title(head))) wish(head, wishes.get(title(head)));
+  chosen?.addEventListener("toggle", () => {
+    for (const head of heads) {
+      const one = Object.assign(document.createElement("input"), { type: "checkbox", checked: !head.hidden });
+      const label = document.createElement("label");
+      label.append(one, ` ${title(head)}`);
+      chosen.lastElementChild.append(label);
+      one.addEventListener("change", () => { wishes.set(title(head), one.checked); wish(head, one.checked); });
+    }
+  }, { once: true });
+  if (!bar.querySelector("[data-compare]")) return; // a short table has columns to choose, and no more
   const [search, least] = ["search", "number"].map((kind) => bar.querySelector(`input[type="${kind}"]`));
   const compare = bar.querySelector("[data-compare]");
   const left = bar.querySelector("output");
@@ -71,16 +101,6 @@ const enrich = (table) => {
   });
   for (const one of [search, least, compare]) one?.addEventListener("input", apply);
   table.addEventListener("change", (event) => { if (event.target.closest(".pick")) apply(); });
-  const chosen = bar.querySelector(".columns");
-  chosen?.addEventListener("toggle", () => {
-    for (const head of [...table.tHead.rows[0].cells].filter((cell) => cell.tagName === "TH").slice(2)) {
-      const one = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
-      const label = document.createElement("label");
-      label.append(one, ` ${head.textContent.replace("↕", "").trim()}`);
-      chosen.lastElementChild.append(label);
-      one.addEventListener("change", () => { for (const row of table.rows) row.cells[head.cellIndex].hidden = !one.checked; });
-    }
-  }, { once: true });
 };
 document.querySelectorAll("table.figures").forEach((table) => idle(() => { sortable(table); enrich(table); }));
 

@@ -24,3 +24,15 @@
     });
   });
 })();
+// Whether the words in which two answers differ are marked: a reader's choice for all pages, kept like the colours. The
+// button's words follow from the page's class alone, so that a task that comes later needs nothing more.
+(() => {
+  const place = "fullbench:unmarked";
+  const page = document.documentElement.classList;
+  try { page.toggle("unmarked", localStorage.getItem(place) === "yes"); } catch { /* marked, then */ }
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest?.(".differing-switch button")) return;
+    const unmarked = page.toggle("unmarked");
+    try { localStorage.setItem(place, unmarked ? "yes" : ""); } catch { /* forgotten with the page */ }
+  });
+})();

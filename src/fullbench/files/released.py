@@ -1,0 +1,93 @@
+"""Rows of released files, packed or not: each field is checked as it is taken, and what does not fit is named with
+its file and line.
+
+Files of users have many spellings of one thing and tags besides: `files.fields` reads those.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError
+from fullbench.files.readers import read_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row, and where it stands."""
+
+    path: Path
+    line: int
+    values: Mapping[str, Any]
+
+    def error(self, message: str) -> InputError:
+        return InputError(message, path=self.path, line=self.line)
+
+    def text(self, name: str) -> str:
+        """A field that must be there, as text."""
+        value = self.values.get(name)
+        if value is None or not str(value):
+            raise self.error(f"the field {name!r} is missing; found {', '.join(map(str, self.values)) or 'none'}")
+        return str(value)
+
+    def one_of(self, name: str, known: Collection[str]) -> str:
+        """A field that must be one of some words."""
+        value = self.text(name)
+        if value not in known:
+            raise self.error(f"{name!r} must be one of {', '.join(known)}; found {value!r}")
+        return value
+
+    def whole(self, name: str) -> int:
+        """A field that must be a whole number."""
+        value = self.text(name)
+        if not value.lstrip("-").isdecimal():
+            raise self.error(f"{name!r} must be a whole number; found {value!r}")
+        return int(value)
+
+    def number(self, name: str) -> float:
+        """A field that must be a finite number."""
+        value = self.text(name)
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise self.error(f"{name!r} must be a finite number; found {value!r}")
+        return number
+
+    def names(self, name: str) -> list[str]:
+        """A field that must be a list of names."""
+        value = self.values.get(name)
+        if not isinstance(value, list) or not all(isinstance(element, str) for element in value):
+            raise self.error(f"{name!r} must be a list of names; found {value!r}")
+        return value
+
+    def two(self, first: str, second: str) -> tuple[str, str]:
+        """The two contestants of a row, who must be two."""
+        names = self.text(first), self.text(second)
+        if names[0] == names[1]:
+            raise self.error(f"{names[0]!r} meets itself; a duel needs two contestants")
+        return names
+
+
+def released(folder: Path, name: str) -> Path:
+    """Where a released file lies: `NAME.gz`, or `NAME` when it was unpacked."""
+    if not folder.is_dir():
+        raise InputError(f"there is no such folder; give the one that holds {name}.gz", path=folder)
+    for path in (folder / f"{name}.gz", folder / name):
+        if path.exists():
+            return path
+    raise InputError("the file is missing; the release has it", path=folder / f"{name}.gz")
+
+
+def released_rows(folder: Path, name: str, columns: Sequence[str] = ()) -> Iterator[Row]:
+    """The rows of a released file; its first has all of these columns."""
+    path = released(folder, name)
+    for number, (line, values) in enumerate(read_rows(path)):
+        if not number and (lacking := [column for column in columns if column not in values]):
+            raise InputError(f"the column {lacking[0]!r} is missing; found {', '.join(values)}", path=path, line=line)
+        yield Row(path, line, values)

@@ -1,0 +1,29 @@
+"""Reading TOML: studies, rubrics, gates and panels. What does not fit is named with its file and line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError
+
+
+def read_toml(path: Path, what: str) -> tuple[dict[str, Any], str]:
+    """The table in a file, and the text it was read from; `what` it is stands in the error, such as "the study"."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{what} cannot be read ({error.strerror})", path=path) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what} is not UTF-8 (byte {error.start})", path=path) from error
+    try:
+        return tomllib.loads(text), text
+    except tomllib.TOMLDecodeError as error:
+        # Python says the line in words alone, and none where the text ends too early.
+        match = re.search(r"line (\d+)", str(error))
+        line = int(match[1]) if match else text.rstrip().count("\n") + 1
+        raise InputError(f"not valid TOML: {error}", path=path, line=line) from error
+    except RecursionError as error:
+        raise InputError(f"{what} is nested too deeply to be read; none needs that", path=path) from error
