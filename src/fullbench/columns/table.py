@@ -228,7 +228,8 @@ def grouped(*columns: Array) -> tuple[Ints, Ints]:
 
 
 def _numbered(code: Ints) -> tuple[Ints, Ints]:
-    """Groups numbered without gaps, and the first row of each; by counting where the numbers are small.
+    """Groups numbered without gaps, in place of the codes, and the first row of each; by counting where the numbers are
+    small.
 
     Counting takes memory for every number that there could be, sorting for every row that there is.
     """
@@ -240,7 +241,10 @@ def _numbered(code: Ints) -> tuple[Ints, Ints]:
     there = first >= 0
     rows = first[there].astype(np.int64)
     number = np.cumsum(there, dtype=first.dtype, out=first)
-    return (number[code] - 1).astype(np.int64), rows
+    # In place: nobody needs the codes any more, and there are as many of them as rows.
+    code[:] = number[code]
+    code -= 1
+    return code, rows
 
 
 def _sorted(values: Array) -> tuple[Ints, Ints]:

@@ -179,6 +179,7 @@ def tables(verdicts: Columns | Record, settings: Settings | None = None) -> list
         family = board.key.judge in families
         name = f"leaderboard {board.key.judge}{board.key.on()}" + (f", {board.key.family}" if family else "")
         shown.append(board.table(name, family=family))
+        del board  # or its matches would still be there while the next one's are made
     return shown
 
 
@@ -227,7 +228,7 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
     group = {who: number for number, members in enumerate(ratings.groups if ratings else ()) for who in members}
     orders = _elo(settled, chosen) if chosen.elo and len(settled) else [None] * size
     against = won_against(settled, chosen.reference)
-    played = np.bincount(np.concatenate([settled.rows.one, settled.rows.two]), minlength=size)
+    played = np.bincount(settled.rows.one, minlength=size) + np.bincount(settled.rows.two, minlength=size)
     lines = [
         Line(settled.names[who], ranks.together[who], ranks.alone[who], rated[who], won[who], means[who],
              int(played[who]), orders[who], against[who])

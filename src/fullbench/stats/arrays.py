@@ -82,6 +82,14 @@ def duels(
     >>> duels([0, 2], [1, 1], [1, 0.5])[3]
     3
     """
+    firsts, seconds, result, size = narrow_duels(first, second, outcome, contestants, shares=shares)
+    return firsts.astype(np.int64), seconds.astype(np.int64), result, size
+
+
+def narrow_duels(
+    first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, contestants: int = 0, *, shares: bool = False
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats, int]:
+    """The same, contestants in as many bytes as they came: to be widened before arithmetic."""
     firsts, seconds, result = np.asarray(first), np.asarray(second), column(outcome, "outcomes")
     size = coded(firsts, seconds, result, contestants)
     if (firsts == seconds).any():
@@ -90,7 +98,7 @@ def duels(
         raise ValueError("a share of a win lies between 0 and 1")
     if not shares and ((result != 0) & (result != 1) & (result != 0.5)).any():
         raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
-    return firsts.astype(np.int64), seconds.astype(np.int64), result, size
+    return firsts, seconds, result, size
 
 
 def coded(firsts: npt.NDArray[Any], seconds: npt.NDArray[Any], result: npt.NDArray[Any], contestants: int) -> int:

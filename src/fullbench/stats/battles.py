@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fullbench.errors import Undefined
 from fullbench.nouns.note import Note
-from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, coded, column, duels
+from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, coded, column, narrow_duels
 from fullbench.stats.bootstrap import Labels, Sample
 from fullbench.stats.clusters import Spread
 from fullbench.stats.strengths import Pairs, curvature
@@ -78,22 +78,28 @@ class Battles:
         if weight is None and cluster is None and not shares:
             firsts, seconds, result = np.asarray(first), np.asarray(second), np.asarray(outcome)
             return cls._counted(firsts, seconds, result, coded(firsts, seconds, result, contestants))
-        firsts, seconds, result, size = duels(first, second, outcome, contestants, shares=shares)
+        firsts, seconds, result, size = narrow_duels(first, second, outcome, contestants, shares=shares)
         levels, level = _levels(weight, len(firsts))
-        won = np.where(firsts > seconds, 1 - result, result)
-        # In place: there are as many rows as verdicts, and more.
-        code = np.minimum(firsts, seconds)
-        code *= size
-        code += np.maximum(firsts, seconds, out=seconds)
-        del firsts, seconds
-        outcomes = np.unique(won)
+        blocks = [slice(start, start + _BLOCK) for start in range(0, len(firsts), _BLOCK)]
+
+        def won(rows: slice) -> Floats:
+            return np.where(firsts[rows] > seconds[rows], 1 - result[rows], result[rows])
+
+        outcomes = np.unique(np.concatenate([np.unique(won(rows)) for rows in blocks]))
         kinds = len(outcomes)
-        code *= kinds
-        code += np.searchsorted(outcomes, won)
-        del won
-        code *= len(levels)
-        code += level
-        counts = np.bincount(code, minlength=size * size * kinds * len(levels))
+        counts = np.zeros(size * size * kinds * len(levels), dtype=np.int64)
+        # By the block and in few bytes: there are as many rows as verdicts, and more.
+        inverse = np.empty(len(firsts), dtype=np.int32 if len(counts) < 1 << 31 else np.int64)
+        for rows in blocks:
+            code = np.minimum(firsts[rows], seconds[rows]).astype(np.int64)
+            code *= size
+            code += np.maximum(firsts[rows], seconds[rows])
+            code *= kinds
+            code += np.searchsorted(outcomes, won(rows))
+            code *= len(levels)
+            code += level[rows] if len(level) > 1 else level
+            counts += np.bincount(code, minlength=len(counts))
+            inverse[rows] = code
         cells = np.flatnonzero(counts)
         fought = cells // len(levels)
         parts = (
@@ -102,8 +108,10 @@ class Battles:
             outcomes[fought % kinds],
             levels[cells % len(levels)],
         )
-        place = np.cumsum(counts > 0) - 1
-        return cls(Sample.counted(parts, counts[cells].astype(np.float64), place[code], cluster), size)
+        place = (np.cumsum(counts > 0) - 1).astype(inverse.dtype)
+        for rows in blocks:
+            inverse[rows] = place[inverse[rows]]
+        return cls(Sample.counted(parts, counts[cells].astype(np.float64), inverse, cluster), size)
 
     @classmethod
     def _counted(cls, first: Whole, second: Whole, outcome: Numbers, size: int) -> Battles:

@@ -67,7 +67,9 @@ class Sample:
         return cls.counted(tuple(array[first] for array in arrays), counts, inverse, cluster)
 
     @classmethod
-    def counted(cls, cells: tuple[Any, ...], counts: Floats, inverse: Ints, cluster: Labels | None) -> Sample:
+    def counted(
+        cls, cells: tuple[Any, ...], counts: Floats, inverse: npt.NDArray[Any], cluster: Labels | None
+    ) -> Sample:
         """A sample whose cells are known already; `inverse` gives each row's cell."""
         n = len(inverse)
         if cluster is None:
@@ -77,7 +79,10 @@ class Sample:
             raise ValueError(f"the clusters must have one label a row; found {len(owner)} for {n} rows")
         if len(names) == n:
             return cls(cells, counts, None, n, n)
-        return cls(cells, counts, _profile(owner, inverse, len(names), len(counts)), n, len(names))
+        # In scipy's own indices, which it would make of wider ones beside them.
+        narrow = np.int32 if n < 1 << 31 else np.int64
+        profile = _profile(owner.astype(narrow), inverse.astype(narrow, copy=False), len(names), len(counts))
+        return cls(cells, counts, profile, n, len(names))
 
     def restricted(self, keep: Bools, cells: tuple[Any, ...]) -> Sample:
         """Only the cells kept, under new columns; clusters left empty go too."""
@@ -132,10 +137,11 @@ def _cells(arrays: tuple[Floats, ...]) -> tuple[Ints, Ints, Floats]:
     return first, code, counts.astype(np.float64)
 
 
-def _profile(owner: Ints, cell: Ints, clusters: int, cells: int) -> Any:
+def _profile(owner: npt.NDArray[Any], cell: npt.NDArray[Any], clusters: int, cells: int) -> Any:
     from scipy.sparse import csr_array
 
-    return csr_array((np.ones(len(owner)), (owner, cell)), shape=(clusters, cells))
+    # Counted in few bytes, for while it is made both the rows and what comes of them are there.
+    return csr_array((np.ones(len(owner), dtype=np.int32), (owner, cell)), shape=(clusters, cells)).astype(np.float64)
 
 
 def _times(rng: np.random.Generator, clusters: int, resamples: int) -> Floats:
