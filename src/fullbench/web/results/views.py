@@ -309,14 +309,14 @@ class Views:
             table, standings = side_by_side
             first = [("judges", table)]
         audited = [(each.table.name, each) for each in cards.audited_judges(connection, shown)]
-        tables = dict([*audited, *first, *([] if linked is None else [("faults", linked)])])
-        named = zip(tables, self.names.tables([*tables.values()]), strict=True)
+        tables = [*audited, *first, *([] if linked is None else [("faults", linked)])]
+        named = self.names.tables([each for _, each in tables])
         rest = {standing.judge for standing in standings}
         return {
             **self.common(connection, "judges", study),
             "judged": [(row.judge, row.criterion, translate(language, row.sentence)) for row in standings],
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in rest],
-            "sheets": [sheet(each, self.places, name, language) for name, each in named],
+            "sheets": [sheet(each, self.places, id_, language) for (id_, _), each in zip(tables, named, strict=True)],
         }
 
     def _card(
