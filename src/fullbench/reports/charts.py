@@ -159,13 +159,20 @@ def _laid_out_once(spec: str) -> str:
 
 
 def _roomy(text: str) -> str:
-    """The SVG with a margin at its sides: labels may be wider in the reader's font than where it was laid out."""
+    """The SVG with a margin at its sides: labels may be wider in the reader's font than where it was laid out.
+
+    The paper covers the margin too, else labels there would stand on whatever lies behind a saved file.
+    """
 
     def wider(size: re.Match[str]) -> str:
         width, height = float(size[1]) + 2 * MARGIN, float(size[2])
         return f'width="{width:g}" height="{height:g}" viewBox="{-MARGIN} 0 {width:g} {height:g}"'
 
-    return re.sub(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]+"', wider, text, count=1)
+    def covering(size: re.Match[str]) -> str:
+        return f'<rect x="{-MARGIN}" width="{float(size[1]) + 2 * MARGIN:g}"'
+
+    text = re.sub(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]+"', wider, text, count=1)
+    return re.sub(rf'<rect width="([\d.]+)"(?= height="[\d.]+" fill="{PAPER}"/>)', covering, text, count=1)
 
 
 def _following(text: str) -> str:

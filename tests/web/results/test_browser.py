@@ -323,6 +323,7 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     board = numbers(tab, "Leaderboard by steady, from choices")
     closer = numbers(tab, "Who beats whom, from choices") + numbers(tab, "Won, by task, from choices")
     assert len(board + closer) > 20
+    assert tab.locator("[data-png]").count() == 0, "a page from a disk may not read its pictures' pixels"
     drawn = tab.get_by_role("link", name="Open it large").first.evaluate("link => link.href")
     tab.goto(drawn)
     follow(tab, tab.locator("a path[aria-label^='alpha']"))

@@ -9,9 +9,11 @@ import urllib.request
 from urllib.error import HTTPError
 
 import pytest
+from PIL import Image, ImageColor
 from playwright.sync_api import expect
 
 from fullbench.ledger.store import Ledger
+from fullbench.reports.palette import ACCENT
 from fullbench.web.database import reading
 from fullbench.web.results import boards, listing
 from fullbench.web.results.filters import Filter
@@ -268,6 +270,26 @@ def test_without_scripts_the_large_chart_has_the_links(browser, served):
     page.goto(page.get_by_role("link", name="Open it large").first.get_attribute("href"))
     follow(page, page.locator("a path[aria-label^='beta']"))
     expect(page.locator("#count")).to_have_text(str(choices_showing(served, "beta")))
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_chart_is_saved_as_a_png_twice_as_large_in_the_colours_it_is_seen_in(browser, served, scheme):
+    context = browser.new_context(base_url=served.url, color_scheme=scheme)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    figure = layered(page).locator(".charts figure").first
+    width, height = figure.locator("img.chart").evaluate("one => [one.naturalWidth, one.naturalHeight]")
+    with page.expect_download() as saving:
+        figure.get_by_role("button", name="Save as PNG").click()
+    name = figure.get_by_role("link", name="Save as SVG").get_attribute("download").removesuffix(".svg")
+    assert saving.value.suggested_filename == f"{name}.png"
+    with Image.open(saving.value.path()) as saved:
+        assert (saved.format, saved.size) == ("PNG", (2 * width, 2 * height))
+        paper = saved.convert("RGB").getpixel((1, 1))
+        ours = {colour for _, colour in saved.convert("RGB").getcolors(maxcolors=1 << 24)}
+    assert paper == {"light": (255, 255, 255), "dark": (0x14, 0x19, 0x1F)}[scheme]
+    assert ImageColor.getrgb({"light": ACCENT, "dark": "#7ea6ff"}[scheme]) in ours, "its marks are drawn"
     context.close()
 
 

@@ -20,6 +20,11 @@ const whole = (table) => {
 };
 // The full name of whom another name is shown of: what is saved has it, and a search finds it.
 const fullName = (cell) => (cell.closest("tbody") ? cell.title || cell.querySelector("[title]")?.title || "" : "");
+const save = (name, blob) => {
+  const link = Object.assign(document.createElement("a"), { download: name, href: URL.createObjectURL(blob) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+};
 // A table as it stands, hidden rows and columns left out. A cell that a spreadsheet would take for a formula is text.
 const asCsv = (table) => {
   const cell = (one) => {
@@ -96,10 +101,7 @@ const enrich = (table) => {
   for (const button of table.tHead.querySelectorAll("button")) button.addEventListener("click", () => { if (least?.value) apply(); });
   bar.querySelector("[data-csv]")?.addEventListener("click", (event) => {
     whole(table);
-    const link = Object.assign(document.createElement("a"), { download: event.currentTarget.dataset.csv });
-    link.href = URL.createObjectURL(new Blob(["\ufeff", asCsv(table)], { type: "text/csv" }));
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    save(event.currentTarget.dataset.csv, new Blob(["\ufeff", asCsv(table)], { type: "text/csv" }));
   });
   for (const one of [search, least, compare]) one?.addEventListener("input", apply);
   table.addEventListener("change", (event) => { if (event.target.closest(".pick")) apply(); });
@@ -271,6 +273,22 @@ const pair = (event) => {
   if (near.length) Promise.all(near.map(layerOf)).then(() => { if (pointed === part) light(part); });
 };
 for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, pair);
+
+// A chart as pixels, for where no SVG is taken: in the colours it is seen in, and twice as large, so that words stay sharp.
+const savePng = async (button) => {
+  const image = button.closest("figure").querySelector("img.chart");
+  image.loading = "eager"; // one that nobody has seen yet would never be decoded
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * image.naturalWidth, height: 2 * image.naturalHeight });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => save(button.dataset.png, blob), "image/png");
+};
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-png]");
+  if (button) savePng(button);
+});
+// A page that was opened from a disk may not read the pixels of its own pictures.
+if (location.protocol === "file:") for (const button of document.querySelectorAll("[data-png]")) button.parentElement.remove();
 
 // Links choose one of several matrices without a script (see public.css); which one it is stands on the links by this.
 const markChosen = () => {
