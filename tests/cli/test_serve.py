@@ -38,10 +38,12 @@ def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
         (["--ledger", "nothing.ledger"], "there is no ledger 'nothing.ledger'"),
         (["--ledger", "broken.ledger"], "broken.ledger: "),
         (["--database", "mysql://x"], "'mysql' is not known"),
+        (["--names", "names.toml"], "names.toml: 'a' and 'b' would both be shown as '甲'"),
     ],
 )
 def test_a_mistake_is_one_sentence(tmp_path, options, says):
     (tmp_path / "broken.ledger").write_text("this is no ledger")
+    (tmp_path / "names.toml").write_text('[a]\nname = "甲"\n[b]\nname = "甲"\n', encoding="utf-8")
     command = [FULLBENCH, "serve", "--port", str(free_port()), *options]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
@@ -55,9 +57,11 @@ def test_an_invitation_and_a_check_leave_at_once(tmp_path):
 
     made = run("--invite", "annotator", "--url", "https://bench.example.org/")
     assert re.fullmatch(r"https://bench\.example\.org/join/[\w-]{43}\n", made.stdout)
-    checked = run("--check")
+    (tmp_path / "names.toml").write_text('[a]\nname = "甲"\n', encoding="utf-8")
+    checked = run("--check", "--names", "names.toml")
     assert checked.returncode == 0
     assert "is up to date" in checked.stderr
+    assert "1 of the 1 names in names.toml are of nobody in the ledger so far: a." in checked.stderr
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,10 @@ def export(
     ] = "",
     language: Annotated[str, typer.Option(help="For `site`: en or zh.")] = "en",
     charts: Annotated[bool, typer.Option(help="For `site`: draw charts.")] = True,
+    names: Annotated[
+        Path | None,
+        typer.Option(help="For `site`: a TOML file of names that pages show judges and contestants by."),
+    ] = None,
     options: Annotated[
         list[str] | None, typer.Option("--option", help="For an exporter: NAME=VALUE. Again for more.")
     ] = None,
@@ -86,15 +91,15 @@ def export(
         accounts = f"sqlite:///{web / 'web.sqlite'}" if (web / "web.sqlite").exists() else None
         _site(
             out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts, study=study,
-            url=url, database=withheld_by or accounts,
+            url=url, database=withheld_by or accounts, names=names,
         )  # fmt: skip
         return
     if name == "dpo":
         _dpo(out, judge, ledger, margin, unveiled)
         return
-    from fullbench.nouns.doors import names
+    from fullbench.nouns import doors
 
-    if name in names("exporters"):
+    if name in doors.names("exporters"):
         _plugin(name, out, ledger, [*(options or []), *([f"judge={judge}"] if judge else [])], study or None)
         return
     from fullbench.errors import InputError
@@ -179,7 +184,7 @@ def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: boo
 
 def _site(
     out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str, url: str,
-    database: str | None,
+    database: str | None, names: Path | None,
 ) -> None:  # fmt: skip
     from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.store import Ledger
@@ -194,6 +199,7 @@ def _site(
     if url and not url.startswith(("http://", "https://")):
         raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
     from fullbench.web.people.visibility import judged_in
+    from fullbench.web.results.display import for_ledger
     from fullbench.web.results.pseudonyms import accounts_in
 
     judged = judged_in(database) if database else frozenset()
@@ -201,7 +207,11 @@ def _site(
     wish = Wish(
         title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, url.rstrip("/"), judged, accounts
     )
+    absent = ""
     with Ledger(ledger, read_only=True) as book:
+        if names is not None:
+            chosen, absent = for_ledger(names, book)
+            wish = replace(wish, names=chosen)
         site = write(book, out, wish)
     say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
     say(f"{site.verdicts:,} of {site.total:,} verdicts can be listed.")
@@ -211,4 +221,6 @@ def _site(
             f"{site.withheld:,} verdicts are withheld: people judge their items in an open study, or their test set is "
             "not published."
         )
+    if absent:
+        say(absent)
     say(f"Open {out / 'index.html'}, or give the folder to any web server.")

@@ -57,6 +57,10 @@ def serve(
         str | None,
         typer.Option(help="Print a link that makes an account (organiser, annotator or viewer), and leave."),
     ] = None,
+    names: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file of names that pages show judges and contestants by.", show_default=False),
+    ] = None,
     requests: Annotated[
         bool, typer.Option("--log-requests", help="Write a line for every request: time, path, status, size, duration.")
     ] = False,
@@ -112,14 +116,40 @@ def serve(
         public=public,
         proxies=proxies,
         url=url,
+        names="" if names is None else str(names.resolve()),
     )
+    if names is not None:
+        _read_names(names)
     _prepare(settings)
+    if names is not None and invite is None:
+        _compare_names(names, ledger)
     if invite is not None:
         _invite(settings, invite, chosen=bool(url) or (host, port) != ("127.0.0.1", 8000))
     elif check:
         _check(settings)
     else:
         _run(settings, requests=requests)
+
+
+def _read_names(path: Path) -> None:
+    """Refuse a file of names that does not fit, before anything is made."""
+    from fullbench.web.results.display import Names
+
+    Names.read(path)
+
+
+def _compare_names(path: Path, ledger: str | None) -> None:
+    """Refuse names that others in the ledger have, and say which are of nobody in it."""
+    from contextlib import ExitStack
+
+    from fullbench.ledger.store import Ledger
+    from fullbench.web.results.display import for_ledger
+
+    with ExitStack() as opened:
+        book = None if ledger is None else opened.enter_context(Ledger(ledger, read_only=True))
+        _, absent = for_ledger(path, book)
+    if absent:
+        say(absent)
 
 
 def _loopback(host: str) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
 
+import orjson
+
 from fullbench.ledger import membership, rows, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import Naming, voter
@@ -54,6 +56,16 @@ def bill(reader: Connection) -> list[Account]:
         usage = before.usage + Usage(*spent)
         accounts[role, name] = Account(role, name, before.given + given, before.failures + failed, usage)
     return [accounts[key] for key in sorted(accounts)]
+
+
+def everybody(reader: Connection) -> set[str]:
+    """All judges and contestants under the names that they have today, those too of whom only rulings are kept."""
+    naming = Naming.read(reader)
+    judges = {_today(naming, "judge", name) for (name,) in reader.execute("SELECT DISTINCT judge FROM verdicts")}
+    compared = reader.execute("SELECT DISTINCT contestants FROM verdicts")
+    answering = {name for (names,) in compared for name in orjson.loads(names)}
+    answering |= {name for (name,) in reader.execute("SELECT DISTINCT contestant FROM responses")}
+    return judges | {_today(naming, "contestant", name) for name in answering}
 
 
 def spent(reader: Connection, study: str) -> float:

@@ -28,6 +28,7 @@ from fullbench.web.results import acting
 from fullbench.web.results import api as results
 from fullbench.web.results import routes as public
 from fullbench.web.results.catalogue import bind
+from fullbench.web.results.display import Names
 from fullbench.web.results.drawing import Drawer
 from fullbench.web.results.updater import keeping_up
 from fullbench.web.settings import Settings
@@ -87,6 +88,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
     app.state.ledger, app.state.hub, app.state.writers, app.state.identity = ledger, hub, writers, identity
     app.state.drawer = drawer
+    app.state.names = Names.read(Path(settings.names)) if settings.names else Names()
     app.state.turns = asyncio.Semaphore(guard.TURNS)
     trouble.install(app)
     for router in _routers():

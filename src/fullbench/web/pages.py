@@ -52,13 +52,11 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     from fullbench.web.pictures import picture_url
-    from fullbench.web.results.naming import short_names
 
     templates.globals.update(static=static_url, picture_url=picture_url, citation=citation)
     templates.globals.update(differing=differing, most_words=MOST_WORDS)
     templates.filters["when"] = when
     templates.filters.update(prose=prose, marked_up=is_marked_up)
-    templates.filters["short_names"] = short_names
     templates.filters["quoted"] = partial(quote, safe="")
     return templates
 

@@ -60,6 +60,8 @@ class Settings:
     pixel_limit: int = 64_000_000
     url: str = ""
     """The address by which people reach the site, where a proxy stands before it."""
+    names: str = ""
+    """The file of names that pages show judges and contestants by; none where empty."""
 
     @property
     def base(self) -> str:

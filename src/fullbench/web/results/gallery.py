@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, Engine, Select, func, select
 
+from fullbench.ledger.store import Ledger
 from fullbench.nouns.verdict import FAULTS
 from fullbench.web.database import reading
 from fullbench.web.results import catalogue, listing, tables
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import get_state, judges_in, set_state, studies, version
+from fullbench.web.results.site_data import first_picture
 from fullbench.web.words import key
 
 CASES = 5
@@ -103,3 +105,12 @@ def disagreements(connection: Connection, study: str, withheld: Select[Any] | No
         if before is None or len(by_item) >= CASES:
             break
     return list(by_item.values())[:CASES]
+
+
+def thumbs(ledger: Ledger, lines: Sequence[listing.Line]) -> dict[str, tuple[str, Mapping[str, str]]]:
+    """The first picture of each case in a list, and the tags that say whether it is veiled."""
+    first_ones: dict[str, tuple[str, Mapping[str, str]]] = {}
+    for case in ledger.cases(list({line.case for line in lines})):
+        if (first := first_picture(case)) is not None:
+            first_ones[case.key] = first
+    return first_ones

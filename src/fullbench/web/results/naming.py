@@ -8,18 +8,51 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from fullbench.web.results.rulings import is_panel, is_person
 
 
-def short_names(names: Iterable[str]) -> dict[str, str]:
+@dataclass(frozen=True)
+class Display:
+    """How one judge or contestant is shown."""
+
+    name: str
+    organisation: str = ""
+    date: str = ""
+
+    @property
+    def origin(self) -> str:
+        """From whom it is and since when.
+
+        >>> Display("GPT-4o", "OpenAI", "2024-05").origin
+        'OpenAI · 2024-05'
+        """
+        return " · ".join(filter(None, (self.organisation, self.date)))
+
+
+class Named(str):
+    """A name in a table as it is shown; it knows the full name where that is another, and where its bearer is from."""
+
+    full: str
+    origin: str
+
+    def __new__(cls, full: str, display: Display) -> Named:
+        named = super().__new__(cls, display.name)
+        named.full, named.origin = "" if full == display.name else full, display.origin
+        return named
+
+
+def short_names(names: Iterable[str], chosen: Mapping[str, str] | None = None) -> dict[str, str]:
     """A name to show for each of these, no two alike; where short ones are, they say more, in the end all.
+
+    Those for whom somebody has `chosen` a name have that one.
 
     >>> short_names(["gpt-4o+direct#1f3a9c20", "glm@lab+analyze#2b", "glm@lab+direct#3c", "human"]).values()
     dict_values(['gpt-4o', 'glm@lab+analyze', 'glm@lab+direct', 'human'])
     """
-    lengths = {name: _lengths(name) for name in names}
+    lengths = {name: [chosen[name]] if chosen and name in chosen else _lengths(name) for name in names}
     said = dict.fromkeys(lengths, 0)
     while True:
         shown = {name: lengths[name][place] for name, place in said.items()}

@@ -37,7 +37,9 @@ Cursor = Annotated[int | None, Query(ge=0, le=2**62)]
 def views_of(request: Request) -> Views:
     """The views of the app that serves this request."""
     if not hasattr(request.app.state, "views"):
-        request.app.state.views = Views(environment(), Served(), svg=request.app.state.drawer.svg)
+        request.app.state.views = Views(
+            environment(), Served(), svg=request.app.state.drawer.svg, names=request.app.state.names
+        )
     views: Views = request.app.state.views
     return views
 

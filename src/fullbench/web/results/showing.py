@@ -13,6 +13,7 @@ from fullbench.reports.layout import LONG, LaidCell, heads, laid_column
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.localised import localised
+from fullbench.web.results.naming import Named
 from fullbench.web.results.places import Places
 from fullbench.web.words import Language, translate
 
@@ -39,6 +40,9 @@ class LinkedCell(LaidCell):
     shade: str = ""
     tip: str = ""
     """What a figure by tag says to whoever points at it."""
+    full: str = ""
+    """The full name of whom another name is shown of."""
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,11 @@ class Sheet:
     def leading(self) -> bool:
         """Whether it is a leaderboard, whose table comes before its chart."""
         return self.linked.table.name.startswith("leaderboard")
+
+    @property
+    def with_origins(self) -> bool:
+        """Whether names say from whom they are and since when: those who stand in a leaderboard."""
+        return self.leading or self.linked.table.name == "judges"
 
     @property
     def heat(self) -> str:
@@ -172,8 +181,9 @@ def column_cells(linked: Linked, place: int, places: Places) -> list[LinkedCell]
     """The cells of one column."""
     cells = linked.table.cells(place)
     shown = [
-        LinkedCell(**vars(laid), href=_href(linked.link(row, place), cell, places))
+        LinkedCell(**vars(laid), href=_href(linked.link(row, place), cell, places), full=full, origin=origin)
         for row, (cell, laid) in enumerate(zip(cells, laid_column(linked.table, place), strict=True))
+        for full, origin in [_bearer(cell)]
     ]
     hint = next((hint for hint in linked.charts if hint.get("kind") == "matrix"), None)
     if hint is None or str(linked.table.columns[place]) not in map(str, hint["columns"]):
@@ -185,6 +195,11 @@ def column_cells(linked: Linked, place: int, places: Places) -> list[LinkedCell]
         else linked_cell
         for linked_cell, cell in zip(shown, cells, strict=True)
     ]
+
+
+def _bearer(cell: Cell) -> tuple[str, str]:
+    """Whose name a cell shows, where it is not the full one, and where its bearer is from."""
+    return (cell.full, cell.origin) if isinstance(cell, Named) else ("", "")
 
 
 def _scale(linked: Linked, hint: Mapping[str, Any]) -> tuple[float, float]:

@@ -33,6 +33,7 @@ from fullbench.web.pages import environment, static_file
 from fullbench.web.people import visibility
 from fullbench.web.results import blindness, boards, cards, listing, pseudonyms, tables, updater
 from fullbench.web.results.boards import Linked
+from fullbench.web.results.display import Names
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import judge_name
 from fullbench.web.results.rows import judges
@@ -69,6 +70,8 @@ class Wish:
     """What people judge in open studies (items, or cases whose rulings are judged): its cases are withheld."""
     accounts: Pseudonyms = field(default_factory=dict)
     """The pseudonyms of a site's accounts: a rater who goes by an account's name is shown by it."""
+    names: Names = field(default_factory=Names)
+    """The names that pages show judges and contestants by."""
 
 
 @dataclass(frozen=True)
@@ -183,8 +186,9 @@ class _Site:
         self.pictures = Wanted()
         shown = frozenset(self.cases)
         drawing = None if wish.charts else False
-        self.top = Views(environment(), Files("", ledger, shown, self.pictures), drawing=drawing)
-        self.below = Views(environment(), Files("../", ledger, shown, self.pictures), drawing=drawing)
+        at_top, in_folder = (Files(prefix, ledger, shown, self.pictures) for prefix in ("", "../"))
+        self.top = Views(environment(), at_top, drawing=drawing, names=wish.names)
+        self.below = Views(environment(), in_folder, drawing=drawing, names=wish.names)
         self.total = listing.count(connection, Filter(), self.kept_back).n
         self.copied = min(self.total, wish.verdicts)
         self.all_cases = int(connection.execute(select(func.count()).select_from(tables.cases)).scalar_one())
@@ -280,6 +284,7 @@ class _Site:
             frozenset(self.cases),
             withheld=self.kept_back,
             thumb=lambda digest, tags: self.top.places.picture(digest, tags, THUMB),
+            shown=self.wish.names.shown,
         )
         values = self.top.verdicts(self.connection, Filter(), withheld=self.kept_back, ledger=self.ledger)
         more = {"chunks": chunks, "copied": self.copied, "total": self.total, "withheld": self.withheld}

@@ -40,10 +40,12 @@ def write_data(
     *,
     withheld: Select[Any] | None = None,
     thumb: Callable[[str, Mapping[str, str]], str],
+    shown: Callable[[str], str],
 ) -> int:
     """Write the newest `most` verdicts, the names they speak of, and what can be searched; say how many chunks.
 
     `thumb` gives the address of a small picture by digest and tags; items of cases that have a page have one.
+    `shown` gives the name that pages show a judge or contestant by; the data have the full one beside it.
     Nothing is written of the items `withheld`: neither verdicts on them nor what was asked.
     """
     n, v, c = tables.names.c, tables.verdicts.c, tables.cases.c
@@ -79,7 +81,12 @@ def write_data(
 
     texts = _texts(ledger, write, keys, {name: names[id_] for id_, name in _contestants(connection)}, items, look=look)
     known = [[name, title, tags, thumbs.get(place, "")] for place, (name, title, tags) in enumerate(items.values())]
-    head = {"names": listed, "kinds": kinds, "items": known, "cases": cases, "texts": texts}
+    called = {
+        place: shown(name)
+        for place, (kind, name) in enumerate(zip(kinds, listed, strict=True))
+        if kind in {"judge", "contestant"} and shown(name) != name
+    }
+    head = {"names": listed, "called": called, "kinds": kinds, "items": known, "cases": cases, "texts": texts}
     write("data/names.js", f"window.fullbench = {script(head)};\n")
     return count
 

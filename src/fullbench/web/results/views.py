@@ -17,6 +17,7 @@ from fullbench.reports import charts
 from fullbench.reports.cells import decimals, show
 from fullbench.web.results import boards, cards, gallery, hearing, judges_board, listing, panels, social, story
 from fullbench.web.results.boards import Board, Heading, Linked
+from fullbench.web.results.display import Names
 from fullbench.web.results.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.results.localised import localised
 from fullbench.web.results.matrix import Matrix, Task, main_figure, matrices, task_matrices
@@ -25,7 +26,6 @@ from fullbench.web.results.recent import Recent
 from fullbench.web.results.rows import judges, judges_in, studies, version
 from fullbench.web.results.rulings import is_panel, is_person
 from fullbench.web.results.showing import chart_of, sheet, sheets
-from fullbench.web.results.site_data import first_picture
 from fullbench.web.results.tag_columns import with_tags
 from fullbench.web.words import Language, key, translate
 
@@ -65,9 +65,10 @@ class Views:
         *,
         drawing: bool | None = None,
         svg: Callable[[charts.Chart], str] = charts.svg,
+        names: Names | None = None,
     ) -> None:
         """`drawing` says whether charts are shown; where left out, they are if `svg` can draw them here."""
-        self.environment, self.places, self.svg = environment, places, svg
+        self.environment, self.places, self.svg, self.names = environment, places, svg, names or Names()
         self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
         self._boards: Recent[Board | None] = Recent(64)
         self._offers: Recent[list[list[gallery.Facet]]] = Recent(1024)
@@ -87,8 +88,9 @@ class Views:
         there = list(studies(connection))
         links = {name: name if place else "" for place, name in enumerate(there)}
         shown = study or next(iter(there), "")
-        return {"places": self.places, "tab": tab, "nothing": Filter(study=links.get(shown, "")), "studies": links,
-                "shown_study": shown, "in_study": links.get(shown, "")}  # fmt: skip
+        return {"places": self.places, "names": self.names, "tab": tab, "studies": links,
+                "nothing": Filter(study=links.get(shown, "")), "shown_study": shown,
+                "in_study": links.get(shown, "")}  # fmt: skip
 
     def home(
         self, connection: Connection, language: Language, study: str = "", task: str = ""
@@ -111,7 +113,9 @@ class Views:
             **self.common(connection, "boards", study),
             "verdicts": listing.count(connection, Filter(study=shown)).n,
             "story": told,
-            "outcome": [translate(language, one.words, **one.values) for one in story.outcome(overall)],
+            "outcome": [
+                translate(language, one.words, **one.values) for one in story.outcome(self.names.matrices(overall))
+            ],
             "groups": [self._group(connection, heading, stamps.get(heading.name), language) for heading in headings],
             "matrices": shown_matrices,
             "body": self._bodies.get(
@@ -122,7 +126,9 @@ class Views:
 
     def _tabled(self, shown: Sequence[Matrix], language: Language, task: Task | None = None) -> str:
         template = self.environment.get_template("public/matrices.html")
-        return template.render(matrices=shown, places=self.places, t=partial(translate, language), task=task)
+        return template.render(
+            matrices=shown, places=self.places, t=partial(translate, language), names=self.names, task=task
+        )
 
     def preview(self, connection: Connection, language: Language, title: str, study: str = "") -> bytes | None:
         """The picture that other sites show beside a link to a study's page."""
@@ -137,7 +143,7 @@ class Views:
                       contestants=told.contestants),
         ))  # fmt: skip
         name = title if shown in {"", "default"} else f"{title}: {shown}"
-        wanted = social.preview(name, values["outcome"], counts, values["matrices"])
+        wanted = social.preview(name, values["outcome"], counts, self.names.matrices(values["matrices"]))
         return self._previews.get((wanted.title, wanted.sentence, wanted.counts, tuple(wanted.rows)),
                                   partial(social.draw, wanted))  # fmt: skip
 
@@ -199,10 +205,9 @@ class Views:
 
     def _body(self, board: Board, language: Language) -> str:
         template = self.environment.get_template("public/sheets.html")
-        shown = sheets(board.tables, (board.name, board.stamp), self.places, language, drawing=self.drawing)
-        return template.render(
-            all=with_tags(shown, board.tables, self.places, language), t=partial(translate, language)
-        )
+        tables, source = self.names.tables(board.tables), (board.name, board.stamp + self.names.stamp)
+        shown = sheets(tables, source, self.places, language, drawing=self.drawing)
+        return template.render(all=with_tags(shown, tables, self.places, language), t=partial(translate, language))
 
     def chart(self, connection: Connection, name: str, place: tuple[int, int], language: Language) -> str | None:
         """A chart as SVG, by the number of its table and its own; None where there is no such chart."""
@@ -210,7 +215,7 @@ class Views:
         number, chart = place
 
         def draw() -> str | None:
-            tables = self._tables(connection, name, stamp)
+            tables = self.names.tables(self._tables(connection, name, stamp))
             if number >= len(tables) or chart >= len(tables[number].charts):
                 return None
             shown = localised(tables[number], language)
@@ -263,7 +268,7 @@ class Views:
             "page": page,
             "gallery": open_cases,
             "facets": self._facets(connection, wanted) if countable else [],
-            "thumbs": {} if ledger is None else _thumbs(ledger, [*page.lines, *open_cases]),
+            "thumbs": {} if ledger is None else gallery.thumbs(ledger, [*page.lines, *open_cases]),
         }
 
     def _facets(self, connection: Connection, wanted: Filter) -> list[list[gallery.Facet]]:
@@ -302,15 +307,16 @@ class Views:
         first = []
         if side_by_side is not None:
             table, standings = side_by_side
-            first = [sheet(table, self.places, "judges", language)]
-        audited = cards.audited_judges(connection, shown)
-        first = [*(sheet(each, self.places, each.table.name, language) for each in audited), *first]
+            first = [("judges", table)]
+        audited = [(each.table.name, each) for each in cards.audited_judges(connection, shown)]
+        tables = [*audited, *first, *([] if linked is None else [("faults", linked)])]
+        named = self.names.tables([each for _, each in tables])
         rest = {standing.judge for standing in standings}
         return {
             **self.common(connection, "judges", study),
             "judged": [(row.judge, row.criterion, translate(language, row.sentence)) for row in standings],
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in rest],
-            "sheets": [*first, *([] if linked is None else [sheet(linked, self.places, "faults", language)])],
+            "sheets": [sheet(each, self.places, id_, language) for (id_, _), each in zip(tables, named, strict=True)],
         }
 
     def _card(
@@ -353,26 +359,19 @@ class Views:
         if stamped is None:
             return values
         card, stamp = stamped
-        return {**values, "lead": translate(language, card.lead), "sampled": card.sampled, "total": card.total,
-                "badge": card.badge, "sections": self._sections(study, card, stamp, language)}  # fmt: skip
+        return {**values, "lead": translate(language, self.names.said(card.lead)), "sampled": card.sampled,
+                "total": card.total, "badge": card.badge,
+                "sections": self._sections(study, card, stamp, language)}  # fmt: skip
 
     def _sections(self, study: str, card: cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Any]]]:
-        source = (cards.card_name(study, card.judge), stamp)
+        source = (cards.card_name(study, card.judge), stamp + self.names.stamp)
         start = 0
         sections = []
         for title, some in card.sections:
-            sections.append((title, sheets(some, source, self.places, language, start=start, drawing=self.drawing)))
+            tables = self.names.tables(some)
+            sections.append((title, sheets(tables, source, self.places, language, start=start, drawing=self.drawing)))
             start += len(some)
         return sections
-
-
-def _thumbs(ledger: Ledger, lines: Sequence[listing.Line]) -> dict[str, tuple[str, Mapping[str, str]]]:
-    """The first picture of each case in a list, and the tags that say whether it is veiled."""
-    thumbs: dict[str, tuple[str, Mapping[str, str]]] = {}
-    for case in ledger.cases(list({line.case for line in lines})):
-        if (first := first_picture(case)) is not None:
-            thumbs[case.key] = first
-    return thumbs
 
 
 def _closed(connection: Connection, judge: str) -> float | None:

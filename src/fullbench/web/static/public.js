@@ -18,10 +18,12 @@ const whole = (table) => {
   rest.remove();
   section.querySelector(".more-rows")?.remove();
 };
+// The full name of whom another name is shown of: what is saved has it, and a search finds it.
+const fullName = (cell) => (cell.closest("tbody") ? cell.title || cell.querySelector("[title]")?.title || "" : "");
 // A table as it stands, hidden rows and columns left out. A cell that a spreadsheet would take for a formula is text.
 const asCsv = (table) => {
   const cell = (one) => {
-    const text = one.textContent.replace("↕", "").replace(/\s+/g, " ").trim();
+    const text = (fullName(one) || one.textContent).replace("↕", "").replace(/\s+/g, " ").trim();
     const number = text !== "" && Number.isFinite(Number(text));
     return `"${(number ? text : text.replace(/^(?=[=+\-@])/, "'")).replaceAll('"', '""')}"`;
   };
@@ -64,7 +66,7 @@ const enrich = (table) => {
   const left = bar.querySelector("output");
   const behind = (row) => Math.max(0, ...[...row.querySelectorAll(".n")].map((one) => Number(one.textContent.slice(2))),
     ...[...row.querySelectorAll("[data-tip]")].map((one) => Number(one.dataset.tip.split("n=")[1])));
-  const names = (row) => [...row.cells].slice(0, 3).map((cell) => cell.textContent).join(" ").toLowerCase();
+  const names = (row) => [...row.cells].slice(0, 3).map((cell) => `${cell.textContent} ${fullName(cell)}`).join(" ").toLowerCase();
   const apply = () => {
     whole(table);
     const wanted = search.value.trim().toLowerCase();

@@ -28,7 +28,7 @@ for (const field of document.querySelectorAll(".filters [name]")) {
   if (wanted[field.name] && field.closest("details")) field.closest("details").open = true;
 }
 
-const { names, kinds, items, cases } = window.fullbench;
+const { names, called, kinds, items, cases } = window.fullbench;
 const number = (name, kind) => (wanted[name] === undefined ? undefined : names.findIndex((one, place) => one === wanted[name] && kinds[place] === kind));
 const asked = {
   judge: number("judge", "judge"), beside: number("beside", "judge"), contestant: number("contestant", "contestant"), other: number("other", "contestant"),
@@ -71,6 +71,13 @@ const element = (tag, name, text) => {
   return made;
 };
 
+// A name as pages show it; whoever points at it sees the full one.
+const whose = (name, who) => {
+  const made = element("span", name, called[who] ?? names[who]);
+  if (called[who] !== undefined) made.title = names[who];
+  return made;
+};
+
 // Who is ahead of whom, as the served list says it: best first, equals beside each other.
 const placing = (shown, marks) => {
   const made = element("span", "placing");
@@ -80,7 +87,7 @@ const placing = (shown, marks) => {
     if (rank) made.append(" ", element("span", "over", ">"), " ");
     group.forEach((who, index) => {
       if (index) made.append(" = ");
-      made.append(element("span", group.length === 1 && !rank && levels.length > 1 ? "whose won" : "whose", names[who]));
+      made.append(whose(group.length === 1 && !rank && levels.length > 1 ? "whose won" : "whose", who));
     });
   });
   if (levels.length === 1) made.append(" ", element("span", "muted", said.tie));
@@ -94,11 +101,11 @@ const line = (row) => {
   link.href = cases[place] ? `cases/${encodeURIComponent(cases[place])}.html` : "about.html";
   link.append(element("span", "item-name", items[item][0]), ` ${items[item][1] || said.unasked}`);
   const ruling = element("div", "ruling");
-  ruling.append(element("span", "judge-name", names[judge]));
+  ruling.append(whose("judge-name", judge));
   if (marks && shown.length > 1 && /^(choice|ranking)/.test(names[ballot])) ruling.append(placing(shown, marks));
   else shown.forEach((who, index) => {
     const one = element("span", "shown");
-    one.append(element("span", "whose", names[who]));
+    one.append(whose("whose", who));
     if (marks) one.append(element("b", "", ` ${Number(marks[index].toPrecision(4))}`));
     ruling.append(one);
   });
