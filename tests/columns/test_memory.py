@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -38,6 +40,11 @@ def columns_of_rows(rows):
     return builder.finish()
 
 
+@cache
+def one_trial():
+    return columns_of_rows(pairs(1))
+
+
 def peak(trials):
     """The most that is held from the first row to the last table."""
     tracemalloc.start()
@@ -67,6 +74,25 @@ def test_a_column_with_one_value_is_stored_once_and_stays_so_in_a_part_of_the_ro
     assert part.nbytes < 45 * len(part)
     assert set(part.tokens_in.tolist()) == {900}
     assert part.contestant.tolist() == columns.contestant.reshape(-1, 2)[columns.trial == 1].ravel().tolist()
+
+
+def test_rulings_without_what_they_used_take_less_memory_and_have_the_same_tables():
+    columns = columns_of_rows(pairs(2))
+    rulings = columns.without_usage()
+    assert columns.nbytes - rulings.nbytes > 7 * len(columns)  # the seconds, which all differ
+    assert is_constant(rulings.seconds)
+    wanted = standard.tables(columns)
+    assert [table.name for table in wanted if table.name == "costs"] == ["costs"]
+    assert standard.tables(rulings, spent=standard.costs(columns)) == wanted
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.booleans())
+def test_groups_have_the_same_rows_whether_or_not_they_lie_together(judges, together):
+    some = one_trial().rows(np.arange(len(judges)))
+    code = np.array(sorted(judges) if together else judges, dtype=np.uint8)
+    columns = replace(some, judge=code, names={**some.names, "judge": ("a", "b", "c", "d")})
+    parts = {judge: part.seconds.tolist() for (judge,), part in columns.by("judge")}
+    assert parts == {"abcd"[number]: columns.seconds[code == number].tolist() for number in sorted(set(judges))}
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 3, 2**40, 7]), st.sampled_from([0.5, -1.0, float("nan")])), min_size=1))

@@ -67,6 +67,7 @@ def card(
 
     joining = rule_of(rule)
     columns: Columns | None = None
+    heard: Columns | None = None
     chosen: str | None = None
     voted = [] if labels is None else list(read_verdicts(labels, judge=people))
     if benchmark is not None:
@@ -79,12 +80,14 @@ def card(
             chosen = book.one_study(study)
             (judge,) = seated.judges_named(book, [judge])
             columns = seated.columns(book, beside=voted, study=chosen, pilots=pilot)
+            # What the other judges used is on no card: without it a card of many verdicts takes half of the memory.
+            heard, columns = columns.of(judge=judge), columns.without_usage()
             compared = narrow.rows_beside(columns, people, book.items_of_tagged(LENGTHENS))
             record = book.beside(narrow.narrow(compared), study=chosen).ordered()
     kin = [_contestant(name, record.contestants) for name in own or ()]
     built = judge_card(
-        record, judge, people=people, tags=tags or (), own=kin, columns=columns, rule=joining, visible=visible,
-        epsilon=epsilon, seed=seed,
+        record, judge, people=people, tags=tags or (), own=kin, columns=columns, heard=heard, rule=joining,
+        visible=visible, epsilon=epsilon, seed=seed,
     )  # fmt: skip
     if columns is not None:
         with Ledger(ledger, read_only=True) as book:

@@ -188,7 +188,10 @@ def tables(
             columns, bill, source = seated.columns(opened, study=study), opened.bill(), opened.place
     if not len(columns):
         raise InputError(f"{source}: there is no verdict in it")
-    figures = [*standard.tables(columns, seed=seed, corrected=corrected), between(columns), _answers(bill)]
+    spent = standard.costs(columns)
+    columns = columns.without_usage()
+    figures = standard.tables(columns, seed=seed, corrected=corrected, spent=spent)
+    figures += [between(columns), _answers(bill)]
     show_tables([table for table in figures if table.rows], as_json=as_json, out=out)
 
 

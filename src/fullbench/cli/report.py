@@ -79,7 +79,7 @@ def report(
     from fullbench.errors import InputError
     from fullbench.figures.doubt import settled
     from fullbench.figures.joined import rule_of
-    from fullbench.figures.standard import tables
+    from fullbench.figures.standard import costs, tables
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
@@ -105,10 +105,14 @@ def report(
             record = settled(record).ordered() if settle else record.ordered()
         if settle:
             columns = columns_of(record)
+        # Boards hold one judge's matches beside all verdicts: what verdicts used is counted before, and let go.
+        spent = costs(columns)
+        columns = columns.without_usage()
         shown = (
             list(specs.benchmark(benchmark).tables(record)) if benchmark
             else tables(
-                columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected
+                columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected,
+                spent=spent,
             )
         )  # fmt: skip
         named = [] if equate is None else [_pair(seated.judges_named(book, equate))]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fullbench.columns.memory import give_back
 from fullbench.columns.table import STUDY, Array, Columns, Due, grouped, is_constant, spread, taken
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import FAULTS, Verdict
@@ -18,6 +19,7 @@ CHUNK = 500
 """Rows that are Python's objects at one time: few enough to stay in the processor's cache."""
 _BLOCK = 1 << 17
 """Rows whose numbers are put into fewer bytes at one time."""
+_MANY = 1 << 20
 SMALL = ("trial", "revision", "calls", "retries", "reader")
 KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples", *SMALL, "blind")
 """What many rows share; a store may hand it over as one text, which is taken apart once for all of them."""
@@ -138,7 +140,7 @@ class Builder:
     def finish(self, due: Iterable[Due] = ()) -> Columns:
         """The columns, their rows in an order that does not depend on the order in which they came."""
         self._pack()
-        arrays = {name: _joined(blocks) for name, blocks in self._blocks.items()} | {"mark": self._marks.flat()}
+        arrays = {name: in_one(blocks) for name, blocks in self._blocks.items()}
         kind, kinds = self._kinds_there(arrays.pop("kind"))
         names: dict[str, tuple[str, ...]] = {}
         for place, name in enumerate(_TEXTS):
@@ -153,7 +155,8 @@ class Builder:
             arrays[name] = _of_kind(_tight(np.array([parts[place] for parts in kinds] or [0], dtype=np.int64)), kind)
         seen = np.array([-1 if parts[-1] is None else int(parts[-1]) for parts in kinds] or [-1], dtype=np.int8)
         arrays["blind"] = _of_kind(seen, kind)
-        return _laid_out(arrays, names, kind, _Shown.of(kinds, names["contestant"]), reasons=self._reasons, due=due)
+        shown = _Shown.of(kinds, names["contestant"])
+        return _laid_out(arrays, names, kind, shown, marks=self._marks, reasons=self._reasons, due=due)
 
     def _kinds_there(self, kind: Array) -> tuple[Array, list[Kind]]:
         """Kinds numbered among those that have a row, and these."""
@@ -192,7 +195,7 @@ class _Marks:
     def flat(self) -> Array:
         if self._pieces:
             self._spell_out()
-        return _joined(self._blocks)
+        return in_one(self._blocks)
 
 
 class _Shown:
@@ -214,22 +217,24 @@ class _Shown:
             np.array([who for who, _ in flat] or [0], dtype=np.min_scalar_type(max(len(contestants) - 1, 0))),
             _tight(np.array([sample for _, sample in flat] or [0], dtype=np.int64)),
             _tight(np.array([len(panel) for panel in panels] or [0], dtype=np.int64)),
-            np.array([order[panel] for panel in panels] or [0], dtype=np.int32),
+            _tight(np.array([order[panel] for panel in panels] or [0], dtype=np.int64)),
         )
 
 
 def _laid_out(
-    arrays: dict[str, Array], names: Mapping[str, tuple[str, ...]], kind: Array, shown: _Shown, *,
+    arrays: dict[str, Array], names: Mapping[str, tuple[str, ...]], kind: Array, shown: _Shown, *, marks: _Marks,
     reasons: Mapping[int, str], due: Iterable[Due],
 ) -> Columns:  # fmt: skip
     """All columns in one order: by what a verdict is, whenever it came."""
     order = _order(arrays, shown.rank[kind])
     sizes = shown.sizes[kind]
     ruled = np.where(arrays["fault"] < 0, sizes, 0).astype(sizes.dtype, copy=False)
-    came = np.cumsum(ruled, dtype=np.int64)
+    # Numbers of four bytes where they are enough, and marks spelled out late: memory is at its highest here.
+    narrow = np.uint32 if int(sizes.sum(dtype=np.int64)) < 1 << 32 else np.int64
+    came: Array = np.cumsum(ruled, dtype=narrow)
     came -= ruled
-    came, kind, sizes, ruled = _tight(came)[order], kind[order], sizes[order], ruled[order]
-    mark = _marks_of(arrays.pop("mark"), came, sizes, ruled)
+    came, kind, sizes, ruled = came[order], kind[order], sizes[order], ruled[order]
+    mark = _marks_of(marks.flat(), came, sizes, ruled)
     del came, ruled
     at = spread(shown.start[kind], sizes)
     contestant, sample = shown.contestant[at], taken(_once(shown.sample), at)
@@ -237,9 +242,12 @@ def _laid_out(
     row_of = {int(row): number for number, row in enumerate(order)} if reasons else {}
     # One after the other, so that no two columns are there twice at one time.
     columns = {name: taken(arrays.pop(name), order) for name in tuple(arrays)}
+    del order
+    start = np.zeros(len(sizes) + 1, dtype=narrow)
+    np.cumsum(sizes, dtype=narrow, out=start[1:])
     return Columns(
         names=names,
-        start=_tight(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])),
+        start=_tight(start),
         contestant=contestant,
         sample=_tight(sample),
         mark=mark,
@@ -262,7 +270,7 @@ def _order(arrays: Mapping[str, Array], panel: Array) -> Array:
     keys = [arrays[name] for name in ("study", "judge", "criterion", "ballot", "item")]
     code, first = grouped(*keys, panel, arrays["trial"], arrays["rater"], arrays["revision"])
     # Where no two are alike, the first row of each group is its only one.
-    return first if len(first) == len(code) else np.lexsort((arrays["case"], code))
+    return _tight(first if len(first) == len(code) else np.lexsort((arrays["case"], code)))
 
 
 def _marks_of(marks: Array, came: Array, sizes: Array, ruled: Array) -> Array:
@@ -275,16 +283,18 @@ def _marks_of(marks: Array, came: Array, sizes: Array, ruled: Array) -> Array:
     return mark
 
 
-def _joined(blocks: list[Array]) -> Array:
-    """The blocks as one array; they are let go."""
+def in_one(blocks: list[Array]) -> Array:
+    """The blocks as one array, still of one value where all have the same; they are let go."""
     if not blocks:
         return np.zeros(0, dtype=np.uint8)
     ends = np.concatenate([block[:1] for block in blocks])
     if all(map(is_constant, blocks)) and (len(blocks) == 1 or is_constant(_once(ends))):
         joined = np.broadcast_to(ends[:1], sum(map(len, blocks)))
     else:
-        joined = np.concatenate(blocks)
+        joined = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     blocks.clear()
+    if len(joined) > _MANY:
+        give_back()
     return joined
 
 

@@ -109,9 +109,11 @@ class Columns:
     @property
     def family(self) -> npt.NDArray[np.int8]:
         """The family of each verdict's ballot, as a place in `FAMILIES`."""
-        ranked = np.array([name == "ranking" for name in self.names["ballot"]] or [False])
-        kind = np.where(ranked[self.ballot.astype(np.int64)], 2, 1) if len(self) else np.zeros(0)
-        return np.where(self.shown == 1, 0, kind).astype(np.int8)
+        kinds = np.array([2 if name == "ranking" else 1 for name in self.names["ballot"]] or [1], dtype=np.int8)
+        several = np.not_equal(self.start[1:] - self.start[:-1], 1)
+        # In a byte each all along: there are as many as verdicts.
+        families: npt.NDArray[np.int8] = np.multiply(of_codes(kinds, self.ballot), several, dtype=np.int8)
+        return families
 
     @property
     def nbytes(self) -> int:
@@ -145,6 +147,12 @@ class Columns:
             kept["recusals"] = {place[row]: text for row, text in self.recusals.items() if row in place}
         return replace(self, start=start, **kept)
 
+    def without_usage(self) -> Columns:
+        """The same rulings without tokens, seconds and prices: nearly half of the memory, for which only costs ask."""
+        zero, unknown = np.broadcast_to(np.uint8(0), len(self)), np.broadcast_to(np.nan, len(self))
+        seconds = np.broadcast_to(np.float64(0), len(self))
+        return replace(self, tokens_in=zero, tokens_out=zero, seconds=seconds, dollars=unknown)
+
     def of(self, **named: str | Sequence[str] | None) -> Columns:
         """The verdicts whose study, judge, criterion, ballot, item or rater has one of these names; None: any."""
         chosen = np.ones(len(self), dtype=np.bool_)
@@ -154,7 +162,7 @@ class Columns:
                 continue
             wanted = {value} if isinstance(value, str) else set(value)
             known = np.array([name in wanted for name in self.names[column]] or [False])
-            chosen &= known[getattr(self, column).astype(np.int64)]
+            chosen &= of_codes(known, getattr(self, column))
             if column in {"study", "judge", "criterion"}:
                 due = tuple(one for one in due if getattr(one, column) in wanted)
             if column in {"study", "judge"}:
@@ -173,11 +181,16 @@ class Columns:
         # Numbers of 16 bits are sorted by counting.
         small = code.astype(np.uint16) if len(places) < 1 << 16 else code
         del code
-        order = np.argsort(small, kind="stable").astype(np.uint32 if len(self) < 1 << 32 else np.int64)
-        del small
-        for number, first in enumerate(places):
-            index = order[bounds[number] : bounds[number + 1]].astype(np.int64)
-            yield self._named(columns, values, first), self.rows(index)
+        narrow = np.uint32 if len(self) < 1 << 32 else np.int64
+        # Verdicts mostly lie judge by judge already: then there is no order to keep beside them.
+        in_order = bool((small[1:] >= small[:-1]).all())
+        order = None if in_order else np.argsort(small, kind="stable").astype(narrow)
+        names = [self._named(columns, values, first) for first in places]
+        del small, values
+        for number, named in enumerate(names):
+            begin, end = int(bounds[number]), int(bounds[number + 1])
+            index = np.arange(begin, end) if order is None else order[begin:end].astype(np.int64)
+            yield named, self.rows(index)
 
     def _named(self, columns: Sequence[str], values: Sequence[Array], row: int) -> tuple[str, ...]:
         """The names that a row has in some columns."""
@@ -300,6 +313,19 @@ def _paired(code: Ints, values: Array) -> Ints:
 def is_constant(values: Array) -> bool:
     """Whether a column is stored as the one value that all of its rows have."""
     return values.ndim == 1 and len(values) > 1 and values.strides == (0,)
+
+
+_BLOCK = 1 << 17
+
+
+def of_codes(values: Array, codes: Array) -> Array:
+    """The value of each row's code. By the block: numpy makes eight bytes of every index that it is given."""
+    if is_constant(codes):
+        return np.broadcast_to(values[codes[0]], len(codes))
+    looked_up = np.empty(len(codes), dtype=values.dtype)
+    for start in range(0, len(codes), _BLOCK):
+        looked_up[start : start + _BLOCK] = values[codes[start : start + _BLOCK]]
+    return looked_up
 
 
 def taken(values: Array, index: Array) -> Array:

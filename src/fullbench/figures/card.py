@@ -72,6 +72,7 @@ def card(
     tags: Sequence[str] = (),
     own: Collection[str] = (),
     columns: Columns | None = None,
+    heard: Columns | None = None,
     rule: VoteRule = "default",
     visible: bool = False,
     epsilon: float = replacement.EPSILON,
@@ -84,11 +85,12 @@ def card(
     cast with names in view are left out of agreement unless `visible` asks for them. `epsilon` is how much the judge
     may lose against a person and still take their place. `columns` are all verdicts as a ledger gives them: they know
     what is due. The record then need not hold more of them than what agreement is made of (`narrow.rows_beside`).
+    `heard` are the judge's own among them, where `columns` are without what verdicts used.
     """
     everybody = columns_of(record) if columns is None else columns
     if judge not in everybody.judges():
         raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(everybody.judges())}")
-    table = everybody.of(judge=judge)
+    table = everybody.of(judge=judge) if heard is None else heard
     counted = _counted(record)
     sections: dict[str, list[Table]] = {name: [] for name in SECTIONS}
     overall: list[judging.Agreement] = []

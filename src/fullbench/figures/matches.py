@@ -5,7 +5,7 @@ The rule is named, never silent. A verdict without marks is no result under any 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal, get_args
@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Columns, grouped
+from fullbench.columns.builder import columns_of, in_one
+from fullbench.columns.table import Columns, grouped, is_constant
 from fullbench.errors import InputError
 from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
@@ -81,18 +81,20 @@ class Rows:
                     (first[chosen], second[chosen]), self.ahead[chosen])  # fmt: skip
 
     @classmethod
-    def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """The comparisons of several parts, one after the other."""
-        if len(parts) == 1:
-            return parts[0]
-        first, second = zip(*(part.samples for part in parts), strict=True)
+    def joined(cls, parts: list[Rows]) -> Rows:
+        """The comparisons of several parts, one after the other; the parts are let go, column by column."""
+        item, one, two, outcome, ahead, first, second = (
+            [part.item for part in parts],
+            [part.one for part in parts],
+            [part.two for part in parts],
+            [part.outcome for part in parts],
+            [part.ahead for part in parts],
+            [part.samples[0] for part in parts],
+            [part.samples[1] for part in parts],
+        )
+        parts.clear()
         return cls(
-            np.concatenate([part.item for part in parts]),
-            np.concatenate([part.one for part in parts]),
-            np.concatenate([part.two for part in parts]),
-            np.concatenate([part.outcome for part in parts]),
-            (np.concatenate(first), np.concatenate(second)),
-            np.concatenate([part.ahead for part in parts]),
+            in_one(item), in_one(one), in_one(two), in_one(outcome), (in_one(first), in_one(second)), in_one(ahead)
         )
 
 
@@ -196,13 +198,15 @@ def _plays(columns: Columns) -> tuple[Rows, Codes]:
         none = np.zeros(0, dtype=np.int32)
         empty = Rows(none, none, none, np.zeros(0), (none, none), none.astype(np.int8))
         return empty, np.zeros(0, dtype=np.int64)
-    rows = Rows.joined([part for part, _ in parts])
-    # Marks given apart have no second order: each comparison of theirs is a pair of its own.
-    ordered = rows.ahead >= 0
-    if not ordered.any():
-        return rows, np.arange(len(rows), dtype=np.uint32)
-    sitting = np.concatenate([sat for _, sat in parts])
+    compared, sittings = [part for part, _ in parts], [sat for _, sat in parts]
     parts.clear()
+    # Marks given apart have no second order: each comparison of theirs is a pair of its own.
+    if not any((part.ahead >= 0).any() for part in compared):
+        sittings.clear()
+        rows = Rows.joined(compared)
+        return rows, np.arange(len(rows), dtype=np.uint32)
+    rows, sitting = Rows.joined(compared), in_one(sittings)
+    ordered = rows.ahead >= 0
     if ordered.all():
         code, first = grouped(sitting, rows.one, rows.two, *rows.samples)
         pair = first[code]
@@ -261,8 +265,9 @@ def _compared(columns: Columns, row: Any, here: Any, there: Any, *, together: bo
     """The comparisons of two columns of responses, each turned so that the name that sorts first stands first."""
     size, who = len(row), columns.contestant.dtype
     one, two, outcome = np.empty(size, dtype=who), np.empty(size, dtype=who), np.empty(size)
-    samples = np.empty((2, size), dtype=columns.sample.dtype)
-    ahead = np.full(size, -1, dtype=np.int8)
+    alike = is_constant(columns.sample)
+    samples = np.empty((2, 0 if alike else size), dtype=columns.sample.dtype)
+    ahead = np.empty(size, dtype=np.int8) if together else np.broadcast_to(np.int8(-1), size)
     # By the block: what is needed on the way would take several times the memory of what comes of it.
     for start in range(0, size, _BLOCK):
         rows = slice(start, start + _BLOCK)
@@ -272,11 +277,14 @@ def _compared(columns: Columns, row: Any, here: Any, there: Any, *, together: bo
         one[rows], two[rows] = np.where(turned, right, left), np.where(turned, left, right)
         gap = columns.mark[ours] - columns.mark[theirs]
         outcome[rows] = (np.sign(np.where(turned, -gap, gap)) + 1) / 2
-        first, second = columns.sample[ours], columns.sample[theirs]
-        samples[:, rows] = np.where(turned, second, first), np.where(turned, first, second)
+        if not alike:
+            first, second = columns.sample[ours], columns.sample[theirs]
+            samples[:, rows] = np.where(turned, second, first), np.where(turned, first, second)
         if together:
             ahead[rows] = ~turned
-    return Rows(columns.item[row], one, two, outcome, (samples[0], samples[1]), ahead)
+    # Where nobody answered twice, the samples are one value.
+    both = (np.broadcast_to(columns.sample[:1], size),) * 2 if alike else (samples[0], samples[1])
+    return Rows(columns.item[row], one, two, outcome, both, ahead)
 
 
 def means_by_order(plays: Rows, pair: Codes) -> Outcomes:

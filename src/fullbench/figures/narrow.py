@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.table import Columns, grouped
+from fullbench.columns.table import Columns, grouped, of_codes
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import FAULTS, USUAL, Circumstances, Verdict
 
@@ -22,12 +22,15 @@ def rows_beside(columns: Columns, other: str, items: Collection[str] = ()) -> Co
     counted = columns.latest()
     counted = counted.rows(~counted.meeting_themselves())
     wanted = np.array([name == other for name in counted.names["judge"]] or [False])
-    theirs = wanted[counted.judge.astype(np.int64)] & (counted.fault < 0)
+    theirs = of_codes(wanted, counted.judge) & (counted.fault < 0)
     chosen = counted.fault >= 0
     if items:
-        chosen |= np.array([name in items for name in counted.names["item"]])[counted.item.astype(np.int64)]
-    sizes = counted.shown
-    for size in np.unique(sizes).tolist():
+        chosen |= of_codes(np.array([name in items for name in counted.names["item"]]), counted.item)
+    # What they did not mark an answer of is looked at no further: people see few items of many.
+    on = np.zeros(len(counted.names["item"]), dtype=np.bool_)
+    on[counted.item[theirs]] = True
+    sizes = np.where(of_codes(on, counted.item), counted.shown, 0)
+    for size in np.unique(sizes[sizes > 0]).tolist():
         rows = np.flatnonzero(sizes == size)
         meeting = _meetings(counted, rows, size)
         known = np.zeros(int(meeting.max()) + 1, dtype=np.bool_)

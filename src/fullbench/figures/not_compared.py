@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from fullbench.columns.table import Columns, grouped
+from fullbench.columns.table import Columns, grouped, of_codes
 from fullbench.figures.narrow import responses_shown
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
@@ -57,6 +57,10 @@ def _counted(
     other_ballots: dict[Key, set[str]] = defaultdict(set)
     names = {name: ruled.names[name] for name in ("study", "judge", "criterion", "ballot")}
     is_name_of_other = np.array([name == other for name in names["judge"]] or [False])
+    # Only items of which the other marked an answer can have such rulings, and people see few items of many.
+    on = np.zeros(len(ruled.names["item"]), dtype=np.bool_)
+    on[ruled.item[of_codes(is_name_of_other, ruled.judge)]] = True
+    ruled = ruled.rows(of_codes(on, ruled.item))
     # Verdicts on one, two, three... responses apart: those shown are as many columns as there are responses.
     for size in np.unique(ruled.shown).tolist():
         part = ruled.rows(np.flatnonzero(ruled.shown == size))

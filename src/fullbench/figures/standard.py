@@ -45,12 +45,14 @@ def tables(
     visible: bool = False,
     corrected: bool = False,
     seed: int = 0,
+    spent: Table | None = None,
 ) -> list[Table]:
     """All of them that the verdicts have something for.
 
     Judges are compared with `against`, or with people where their verdicts are there. `rule` joins several votes on
     the same responses; votes that were cast with names in view count only where `visible` asks for them. With
-    `corrected`, what judges say corrected by people's votes comes first.
+    `corrected`, what judges say corrected by people's votes comes first. `spent` are the costs where they were counted
+    before, so that the columns need not hold what they are made of.
     """
     columns = _columns(verdicts)
     other = against or (PEOPLE if PEOPLE in columns.judges() else None)
@@ -66,7 +68,7 @@ def tables(
         *repeats.tables(columns, seed=seed),
         faults(columns),
         reasons(columns),
-        costs(columns),
+        costs(columns) if spent is None else spent,
     ]
     return [table for table in shown if table.rows]
 

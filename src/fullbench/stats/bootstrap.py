@@ -81,7 +81,9 @@ class Sample:
             return cls(cells, counts, None, n, n)
         # In scipy's own indices, which it would make of wider ones beside them.
         narrow = np.int32 if n < 1 << 31 else np.int64
-        profile = _profile(owner.astype(narrow), inverse.astype(narrow, copy=False), len(names), len(counts))
+        owners = owner.astype(narrow)
+        del owner
+        profile = _profile(owners, inverse.astype(narrow, copy=False), len(names), len(counts))
         return cls(cells, counts, profile, n, len(names))
 
     def restricted(self, keep: Bools, cells: tuple[Any, ...]) -> Sample:
@@ -141,7 +143,10 @@ def _profile(owner: npt.NDArray[Any], cell: npt.NDArray[Any], clusters: int, cel
     from scipy.sparse import csr_array
 
     # Counted in few bytes, for while it is made both the rows and what comes of them are there.
-    return csr_array((np.ones(len(owner), dtype=np.int32), (owner, cell)), shape=(clusters, cells)).astype(np.float64)
+    profile = csr_array((np.ones(len(owner), dtype=np.int32), (owner, cell)), shape=(clusters, cells))
+    # The counts alone are widened: `astype` of the whole would hold its indices twice.
+    profile.data = profile.data.astype(np.float64)
+    return profile
 
 
 def _times(rng: np.random.Generator, clusters: int, resamples: int) -> Floats:
