@@ -10,9 +10,10 @@ from PIL import Image
 
 from fullbench.judges.scorers.pictures import broken, decode
 from fullbench.models.pictures import Limit, wire
+from fullbench.models.sizes import size_of
 from fullbench.models.tools.toolbox import opened
 from fullbench.nouns.picture import Picture
-from fullbench.pixels import turned
+from fullbench.pixels import SCAN, segments, turned
 from fullbench.reports.page import shrunk
 from tests.judges.scorers.making import encoded, texture
 
@@ -92,3 +93,25 @@ def test_what_is_broken_is_told_and_what_is_gone_is_not(tmp_path):
     gone = Picture.read(file)
     file.unlink()
     assert broken(gone) == ""
+
+
+def test_exif_is_found_behind_other_segments_and_not_sought_in_the_scan():
+    # A profile that happens to hold the bytes with which a scan begins comes before EXIF in many files.
+    plain = encoded(sheet(), "JPEG", quality=95)
+    rotated = turned_sheet(6).data()
+    profile = b"\xff\xe2" + (2 + 40).to_bytes(2, "big") + b"\xff\xda" * 20
+    assert turned(rotated[:2] + profile + rotated[2:])
+    start = rotated.index(b"\xff\xe1")
+    exif = rotated[start : start + 2 + int.from_bytes(rotated[start + 2 : start + 4], "big")]
+    assert turned(plain[:2] + exif + plain[2:])
+    assert not turned(plain + exif)
+
+
+def test_a_jpeg_that_ends_within_its_head_is_not_turned_and_has_no_size():
+    whole = turned_sheet(6).data()
+    scan = next(at for marker, at in segments(whole) if marker == SCAN)
+    assert [size_of(whole[:end]) for end in (2, 3, 5)] == [None] * 3
+    assert [turned(whole[:end]) for end in (2, 3, 5)] == [False] * 3
+    assert whole[scan : scan + 2] == b"\xff\xda"
+    with Image.open(BytesIO(whole)) as image:
+        assert size_of(whole) == image.size

@@ -69,7 +69,7 @@ def pictures(count: int = 300) -> list[Row]:
     from fullbench.models.pictures import Limit, encoded
     from fullbench.nouns.picture import Picture
 
-    data = [jpeg()[:-8] + number.to_bytes(8, "big") for number in range(count)]
+    data = [jpeg(number) for number in range(count)]
     limit = Limit()
 
     def each(work: object) -> float:

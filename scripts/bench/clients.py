@@ -21,10 +21,13 @@ WORDS = " ".join(random.Random(0).choice(["judge", "picture", "answer", "better"
 WARM_UP = 200
 
 
-def jpeg() -> bytes:
-    """40 KB that begin like a JPEG of 640 x 480 pixels; nobody here looks any further."""
+def jpeg(number: int = 0) -> bytes:
+    """40 KB with the head, the scan and the end of a JPEG of 640 x 480 pixels, others for every number; nobody here
+    decodes the scan."""
     frame = bytes([0xFF, 0xC0, 0, 17, 8, 480 >> 8, 480 & 255, 640 >> 8, 640 & 255, 3, *range(9)])
-    return b"\xff\xd8" + frame + random.Random(1).randbytes(40_000)
+    scan = bytes([0xFF, 0xDA, 0, 12, 3, *range(9)]) + number.to_bytes(8, "big")
+    # Within a scan 0xFF would be a marker.
+    return b"\xff\xd8" + frame + scan + random.Random(1).randbytes(40_000).replace(b"\xff", b"\x7f") + b"\xff\xd9"
 
 
 def ours(url: str, width: int) -> Callable[[int], None]:

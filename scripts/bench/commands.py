@@ -25,7 +25,7 @@ def _files(folder: Path, items: int, contestants: int, *, pictures: bool = False
     if pictures:
         for number, item in enumerate(asked):
             item["pictures"] = [f"{number}.jpg"]
-            (folder / f"{number}.jpg").write_bytes(jpeg()[:-8] + number.to_bytes(8, "big"))
+            (folder / f"{number}.jpg").write_bytes(jpeg(number))
     said = [
         {"item": item["id"], "contestant": f"model-{who}", "text": "word " * (1 + (number * 7 + who * 5) % 23)}
         for number, item in enumerate(asked)

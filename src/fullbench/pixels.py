@@ -3,9 +3,12 @@ every kind, the pages and the tools see the same picture."""
 
 from __future__ import annotations
 
+import struct
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
+from struct import unpack_from
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
     from fullbench.nouns.picture import Picture
 
 ORIENTATION = 0x0112
+SCAN = 0xDA
+"""The marker with which a scan of a JPEG begins: the picture itself."""
+_EXIF_WITHIN = 65_536
 _BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError)
 
 
@@ -83,9 +89,37 @@ def veiled(image: Image) -> Image:
     return small.resize(image.size, Images.Resampling.BICUBIC)
 
 
+def segments(data: bytes) -> Iterator[tuple[int, int]]:
+    """The markers of a JPEG and where each stands, up to and with that of its first scan; it ends early where no marker
+    follows, and with an `IndexError` or a `struct.error` where the bytes end.
+
+    >>> [hex(marker) for marker, _ in segments(bytes.fromhex("ffd8 ffe0 0003 00 ffff da"))]
+    ['0xe0', '0xda']
+    """
+    at = 2
+    while data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker == 0xFF:
+            at += 1
+            continue
+        yield marker, at
+        if marker in {0xD9, SCAN}:
+            return
+        at += 2 if marker == 0x01 or 0xD0 <= marker <= 0xD8 else 2 + unpack_from(">H", data, at + 2)[0]
+
+
+def _scan(data: bytes) -> int:
+    """Where the first scan of a JPEG begins; its length where that cannot be told."""
+    with suppress(IndexError, struct.error):
+        return next((at for marker, at in segments(data) if marker == SCAN), len(data))
+    return len(data)
+
+
 def turned(data: bytes) -> bool:
     """Whether a picture's EXIF asks for it to be turned before it is seen. Not every server reads that."""
-    if b"Exif" not in data[:65_536]:
+    # Of a JPEG only what comes before its first scan: to search the scan took as long as to hash the picture.
+    head = min(_scan(data), _EXIF_WITHIN) if data.startswith(b"\xff\xd8") else _EXIF_WITHIN
+    if data.find(b"Exif", 0, head) < 0:
         return False
     from PIL import Image
 

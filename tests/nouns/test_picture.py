@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -62,3 +63,11 @@ def test_a_picture_that_finds_no_room_leaves_nothing_behind(tmp_path):
     with pytest.raises(LedgerError, match="cannot be kept"):
         folder.write(picture.digest, picture.data())
     assert not list((tmp_path / "other").rglob("*.part"))
+
+
+def test_a_jpeg_is_cut_off_where_its_last_scan_has_no_end():
+    scan, end, other = b"\xff\xda", b"\xff\xd9", b"...."
+    for pieces in itertools.product((scan, end, other), repeat=5):
+        data = b"\xff\xd8\xff" + b"".join(pieces)
+        marks = [piece for piece in pieces if piece != other]
+        assert pictures.is_cut_off(data, "image/jpeg") == (bool(marks) and marks[-1] == scan)

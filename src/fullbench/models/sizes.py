@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from struct import unpack_from
 
+from fullbench.pixels import segments
+
 _NO_SIZE = {0xC4, 0xC8, 0xCC}
 """Markers of a JPEG that lie among those of a frame and begin none: tables, an extension, and arithmetic coding."""
 
@@ -34,23 +36,12 @@ def size_of(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    """Walk from marker to marker until one that starts a frame."""
-    at = 2
-    while True:
-        if data[at] != 0xFF:
-            return None
-        marker = data[at + 1]
-        if marker == 0xFF:
-            at += 1
-        elif 0xC0 <= marker <= 0xCF and marker not in _NO_SIZE:
+    """The size that the first frame names."""
+    for marker, at in segments(data):
+        if 0xC0 <= marker <= 0xCF and marker not in _NO_SIZE:
             height, width = unpack_from(">HH", data, at + 5)
             return width, height
-        elif marker in {0xD9, 0xDA}:
-            return None
-        elif marker == 0x01 or 0xD0 <= marker <= 0xD8:
-            at += 2
-        else:
-            at += 2 + unpack_from(">H", data, at + 2)[0]
+    return None
 
 
 def _webp(data: bytes) -> tuple[int, int] | None:

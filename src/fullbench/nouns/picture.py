@@ -60,8 +60,9 @@ def is_cut_off(data: bytes, media: str) -> bool:
     if media == "image/png":
         return b"IEND" not in data
     if media == "image/jpeg":
-        # A preview in the head has an end of its own: what counts is the end after the last scan.
-        return data.rfind(b"\xff\xd9") < data.rfind(b"\xff\xda")
+        # A preview in the head has an end of its own: what counts is that no scan begins after the last end. Asked this
+        # way only the last bytes of a whole picture are looked at.
+        return data.find(b"\xff\xda", max(0, data.rfind(b"\xff\xd9"))) >= 0
     if media == "image/webp":
         return int.from_bytes(data[4:8], "little") + 8 > len(data)
     return media == "image/gif" and b";" not in data[-64:]
