@@ -145,14 +145,19 @@ def test_a_body_above_a_megabyte(server):
 
 
 def test_a_picture_that_is_gone_is_the_prompt_s_own_error(server, tmp_path):
-    file = tmp_path / "a.png"
-    file.write_bytes(noise(9, 9, "PNG"))
-    picture = Picture.read(file)
-    file.unlink()
-    replies = {reply.prompt.tag: reply for reply in ChatModel("x", server.url).answer(
-        [ask(1, "a", picture, tag="gone"), ask(2, "b", tag="there")])}  # fmt: skip
-    assert "the picture is gone" in (replies["gone"].error or "")
-    assert replies["there"].error is None
+    """But for a small one that was just read: its bytes are still at hand, and are those of its digest."""
+    pictures = {}
+    for name, side in (("large", 1500), ("small", 9)):
+        file = tmp_path / f"{name}.png"
+        file.write_bytes(noise(side, side, "PNG"))
+        pictures[name] = Picture.read(file)
+        file.unlink()
+    prompts = [ask(1, "a", pictures["large"], tag="gone"), ask(2, "b", tag="there"), ask(3, "c", pictures["small"])]
+    replies = {reply.prompt.tag: reply for reply in ChatModel("x", server.url).answer(prompts)}
+    assert "the picture is gone" in (replies.pop("gone").error or "")
+    assert replies.pop("there").error is None
+    (small,) = replies.values()
+    assert json.loads(small.text)["pictures"] == [pictures["small"].digest]
 
 
 def test_what_the_server_does_not_count_is_estimated(server):
