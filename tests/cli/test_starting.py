@@ -46,13 +46,3 @@ def test_a_metric_as_the_judge_loads_neither_other_commands_nor_what_speaks_to_s
     loaded = set(done.stderr.split())
     assert "fullbench.cli.judge" in loaded
     assert not loaded & {"fullbench.cli.app", "fullbench.cli.people", "fullbench.models.chat", "aiohttp", "scipy"}
-
-
-def test_a_command_that_ends_does_not_look_for_cycles_once_more():
-    # What is registered first runs last.
-    code = (
-        "import atexit, gc, sys; atexit.register(lambda: print('frozen', gc.get_freeze_count()));"
-        "from fullbench.cli import main; sys.argv = ['fullbench', '--version']; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout.split("frozen ")[1]) > 10_000

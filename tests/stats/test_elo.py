@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from fullbench.errors import Undefined
-from fullbench.stats.elo import elo, elo_in_order
+from fullbench.stats import elo as rating_by_elo
+from fullbench.stats.elo import elo, elo_in_order, elo_orders
 from tests.stats.test_ratings import duels
 
 
@@ -53,3 +54,45 @@ def test_who_met_nobody_has_no_rating():
         elo([], [], [])
     with pytest.raises(ValueError, match="meet itself"):
         elo_in_order([1], [1], [1])
+
+
+def test_of_very_many_duels_the_last_decide(monkeypatch):
+    first, second, outcome, _ = duels(60_000)
+    asked = []
+    played = rating_by_elo._played
+
+    def seen(fought, rows, *more):
+        asked.append(rows)
+        return played(fought, rows, *more)
+
+    monkeypatch.setattr(rating_by_elo, "_played", seen)
+    whole = elo(first, second, outcome, draws=40, middle="median")
+    assert {len(rows) for rows in asked} == {60_000}
+    asked.clear()
+    monkeypatch.setattr(rating_by_elo, "_MANY", 50_000)
+    monkeypatch.setattr(rating_by_elo, "_LAST", 1_000)
+    by_the_last = elo(first, second, outcome, draws=40, middle="median")
+    last = asked[-1]
+    assert len(last) < 30_000
+    # The same orders, each with all other duels played before its last ones.
+    before = np.stack([np.setdiff1d(np.arange(60_000), order) for order in last.T], axis=1)
+    orders = np.median(elo_orders(first, second, outcome, np.concatenate([before, last])), axis=0)
+    assert [rating.value for rating in by_the_last] == pytest.approx(orders, abs=0.02)
+    for one, two in zip(whole, by_the_last, strict=True):
+        assert one.value == pytest.approx(two.value, abs=(one.high - one.low) / 2)
+
+
+@pytest.mark.parametrize("rare", ["one duel", "a group apart"])
+def test_all_duels_are_played_where_early_ones_are_remembered(monkeypatch, rare):
+    size = 5
+    first, second, outcome, _ = duels(8_000, size)
+    if rare == "one duel":
+        first, second, outcome = np.append(first, size), np.append(second, 0), np.append(outcome, 1.0)
+    else:
+        first, second, outcome = (
+            np.concatenate([first, first + size]), np.concatenate([second, second + size]), np.tile(outcome, 2),
+        )  # fmt: skip
+    whole = elo(first, second, outcome, draws=20)
+    monkeypatch.setattr(rating_by_elo, "_MANY", 5_000)
+    monkeypatch.setattr(rating_by_elo, "_LAST", 1_000)
+    assert elo(first, second, outcome, draws=20) == whole

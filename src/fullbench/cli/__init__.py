@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import logging
 import os
@@ -23,8 +22,6 @@ def main() -> None:
     # A command ends soon: with the usual 700 the collector would look through what is imported a hundred times.
     threshold = gc.get_threshold()
     gc.set_threshold(20_000)
-    # Python looks for cycles in all that is left when it ends; the system takes that memory back at once anyway.
-    atexit.register(gc.freeze)
     # Our matrices are small: on a busy machine threads that wait for each other took longer than one (2.0 s, not 0.7).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fullbench.cli.starting import application_for

@@ -52,8 +52,11 @@ class PictureFolder:
 
     def __init__(self, folder: Path, *, sync: bool = False) -> None:
         """With `sync`, wait for the disk after every picture."""
-        # Written so, a file is on the disk when `write` returns, which is cheaper than a call more.
-        self._flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | (os.O_DSYNC if sync else 0)
+        # Written so, a file is on the disk when `write` returns, which is cheaper than a call more. Windows cannot.
+        at_once = getattr(os, "O_DSYNC", 0) if sync else 0
+        self._sync = sync and not at_once
+        self._flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | at_once
+        self._flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self.folder = folder
         self.place = str(folder)
         self._writer, self._numbers = secrets.token_hex(4), count()
@@ -100,6 +103,8 @@ class PictureFolder:
                 left = memoryview(data)
                 while left:
                     left = left[os.write(file, left) :]
+                if self._sync:
+                    os.fsync(file)
             finally:
                 os.close(file)
             os.replace(part, name)  # noqa: PTH105 - see `_name`
