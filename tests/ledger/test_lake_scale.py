@@ -36,7 +36,8 @@ def measured(*words):
     """What a command printed as JSON; it took at most a minute of work and a gigabyte."""
     command = subprocess.Popen([sys.executable, "-m", "fullbench", *words, "--json"], stdout=subprocess.PIPE)
     assert command.stdout is not None
-    printed = command.stdout.read()
+    with command.stdout:
+        printed = command.stdout.read()
     _, status, used = os.wait4(command.pid, 0)
     command.returncode = os.waitstatus_to_exitcode(status)
     assert command.returncode == 0
