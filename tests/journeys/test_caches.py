@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from fullbench.models.prices import cache_shares, price_of
 from fullbench.models.replies import Tally, read_payload
 from fullbench.studies import specs
 from tests.cli.test_judge import cli
+from tests.json_server import JsonServer
 
 __all__ = ["cli"]
 
@@ -26,7 +26,7 @@ IN, OUT, CACHED, STORED = 1_000, 10, 600, 200
 """The tokens of a call that found what was kept before, and those that went into the cache where nothing was."""
 
 
-class CachingServer:
+class CachingServer(JsonServer):
     """Speaks the four dialects and keeps, as providers do, what it was sent before: by marks where the dialect has
     them, by the question elsewhere."""
 
@@ -34,42 +34,20 @@ class CachingServer:
         self.asked: list[dict[str, Any]] = []
         self.hits = self.writes = 0
         seen: set[str] = set()
-        lock, outer = threading.Lock(), self
+        lock = threading.Lock()
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1
-            disable_nagle_algorithm = True
+        def cached(path: str, _headers: object, body: Any) -> object:
+            key = _prefix(body)
+            with lock:
+                self.asked.append(body)
+                hit, write = key in seen, bool(key) and key not in seen
+                seen.add(key)
+                hit = hit and bool(key)
+                self.hits, self.writes = self.hits + hit, self.writes + write
+            return _reply(path, hit, write)
 
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                key = _prefix(body)
-                with lock:
-                    outer.asked.append(body)
-                    hit, write = key in seen, bool(key) and key not in seen
-                    seen.add(key)
-                    hit = hit and bool(key)
-                    outer.hits, outer.writes = outer.hits + hit, outer.writes + write
-                data = json.dumps(_reply(self.path, hit, write)).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def __enter__(self) -> CachingServer:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(cached)
+        self.url += "/v1"
 
 
 def _prefix(body: Mapping[str, Any]) -> str:

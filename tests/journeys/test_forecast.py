@@ -6,12 +6,12 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from tests.cli.test_judge import cli, write
+from tests.json_server import JsonServer
 from tests.models.conftest import noise
 
 __all__ = ["cli"]
@@ -52,46 +52,24 @@ def shown(body: Any) -> Iterator[str | None]:
                     yield from shown(value)
 
 
-class BillingServer:
+class BillingServer(JsonServer):
     """Counts what it is sent by the provider's rule, and sends the bill with each ruling."""
 
     def __init__(self, picture: int, price: tuple[float, float], says: str) -> None:
         self.dollars, self.pictures = 0.0, 0
-        lock, outer = threading.Lock(), self
+        lock = threading.Lock()
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1
-            disable_nagle_algorithm = True
+        def billed(path: str, _headers: object, body: Any) -> object:
+            parts = list(shown(body))
+            taken = sum(picture if part is None else counted(part) for part in parts)
+            given = counted(says)
+            with lock:
+                self.dollars += (taken * price[0] + given * price[1]) / 1e6
+                self.pictures += parts.count(None)
+            return _reply(path, says, taken, given)
 
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                parts = list(shown(body))
-                taken = sum(picture if part is None else counted(part) for part in parts)
-                given = counted(says)
-                with lock:
-                    outer.dollars += (taken * price[0] + given * price[1]) / 1e6
-                    outer.pictures += parts.count(None)
-                data = json.dumps(_reply(self.path, says, taken, given)).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def __enter__(self) -> BillingServer:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(billed)
+        self.url += "/v1"
 
 
 def _reply(path: str, says: str, taken: int, given: int) -> dict[str, Any]:

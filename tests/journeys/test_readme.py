@@ -8,17 +8,17 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import venv
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
 from fullbench import Ledger
 from tests.cli.test_judge import cli
+from tests.json_server import JsonServer
 
 __all__ = ["cli"]
 
@@ -26,54 +26,26 @@ ROOT = Path(__file__).parents[2]
 PHOTOS = 5
 
 
-class Server:
+class Server(JsonServer):
     """A local server of one model: says its name, and as a judge always takes the answer of `two`."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
-        outer = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1
-            disable_nagle_algorithm = True
+        def answered(_path: str, _headers: object, body: Any) -> object:
+            if body is None:
+                return {"data": [{"id": "any"}]}
+            words = json.dumps(body["messages"])
+            self.asked[body["model"]] += "image_url" in words
+            text = f"A photo, says {body['model']}."
+            if body["model"] == "judge":
+                first, second = words.rfind("says one"), words.rfind("says two")
+                nonce = re.findall(r"\b[0-9a-f]{6,}\b", words.rpartition("says")[2])
+                text = f"{nonce[-1] if nonce else ''} [[{'A' if second < first else 'B'}]]"
+            usage = {"prompt_tokens": 100, "completion_tokens": 5}
+            return {"choices": [{"message": {"content": text}, "finish_reason": "stop"}], "usage": usage}
 
-            def do_GET(self) -> None:
-                self.reply({"data": [{"id": "any"}]})
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                words = json.dumps(body["messages"])
-                outer.asked[body["model"]] += "image_url" in words
-                text = f"A photo, says {body['model']}."
-                if body["model"] == "judge":
-                    first, second = words.rfind("says one"), words.rfind("says two")
-                    nonce = re.findall(r"\b[0-9a-f]{6,}\b", words.rpartition("says")[2])
-                    text = f"{nonce[-1] if nonce else ''} [[{'A' if second < first else 'B'}]]"
-                usage = {"prompt_tokens": 100, "completion_tokens": 5}
-                self.reply({"choices": [{"message": {"content": text}, "finish_reason": "stop"}], "usage": usage})
-
-            def reply(self, value: object) -> None:
-                data = json.dumps(value).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self._server.server_address[1]
-
-    def __enter__(self) -> Server:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(answered)
 
 
 def commands() -> tuple[str, str]:
