@@ -34,7 +34,8 @@ LAST_WORDS = 10.0
 """So long workers that still answer are waited for when the head is gone."""
 LOST = (
     "the head of the Ray cluster is gone; what was ruled until now is kept, nothing more is asked, and only what is in "
-    "flight and does not come back will be asked again: start the cluster again, and the same command goes on"
+    "flight and does not come back will be asked again (a server that answered it charges for it, and no bill here has "
+    "it): start the cluster again, and the same command goes on"
 )
 EARLY_DEATHS = 5
 _log = logging.getLogger("fullbench")
@@ -277,7 +278,10 @@ class Crew:
         reason = lines[-1] if "Error" in lines[-1] else lines[0]
         if self._early >= EARLY_DEATHS:
             raise EngineError(f"{self._early} workers in a row died before they ruled on anything ({reason})")
-        _log.warning("%s: a worker died, %d of its tasks go to others (%s)", self._job.name, len(hand.given), reason)
+        _log.warning(
+            "%s: a worker died, %d of its tasks go to others; what it had asked of them its server charges for, and no "
+            "bill here has it (%s)", self._job.name, len(hand.given), reason,
+        )  # fmt: skip
         for key, task in hand.given.items():
             self._deaths[key] += 1
             if self._deaths[key] < DEATHS:
