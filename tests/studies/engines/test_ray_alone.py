@@ -345,6 +345,29 @@ def test_a_score_model_gets_a_gpu_of_its_own(tmp_path):
         ray.cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
+class Threading(Scoring):
+    """Says how many threads torch and its like would take."""
+
+    def hear(self, cases):
+        from fullbench import Verdict
+
+        for case in cases:
+            yield Verdict.of(case, self.name, (3.0,), text=os.environ.get("OMP_NUM_THREADS", "none"))
+
+
+def test_a_score_model_without_a_gpu_gets_the_cores_of_its_machine(cluster, tmp_path):
+    """Ray gives a worker of a tenth of a core one thread: a score model took one core of 64."""
+    import ray
+
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    try:
+        with Ledger(tmp_path / "l.ledger") as ledger, engine(f"ray:{cluster.address}") as joined:
+            hear([Threading()], docket, ledger, engine=joined)
+            assert {verdict.text for verdict in ledger.verdicts()} == {"2"}
+    finally:
+        ray.cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
 class Sour(Scoring):
     """Goes off on the way."""
 

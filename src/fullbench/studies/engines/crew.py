@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import socket
 import sys
@@ -38,6 +39,9 @@ LOST = (
     "it): start the cluster again, and the same command goes on"
 )
 EARLY_DEATHS = 5
+THREADS = "OMP_NUM_THREADS"
+"""Read by torch and its like when they are first imported. Ray sets it to 1 for a worker of so small a part of a core;
+whoever computes by itself has a machine's worker to itself, and is given all of its cores."""
 _log = logging.getLogger("fullbench")
 
 
@@ -61,6 +65,8 @@ class Remote(Worker):
                     "rule differently; install the same on all machines"
                 )
             )
+        if self._recipe.gpu and os.environ.get(THREADS) == "1":
+            os.environ[THREADS] = str(_cores(ray, node))
         turn = self.begin()
         if turn.error is None:
             return node, turn
@@ -68,6 +74,11 @@ class Remote(Worker):
 
     def receive(self, parcel: bytes, *, more: bool, halt: bool, spent_up: str = "") -> Turn:
         return self.turn(unpacked(parcel, _MEMORY), more=more, halt=halt, spent_up=spent_up)
+
+
+def _cores(ray: ModuleType, node: str) -> int:
+    """The cores that a machine has in the cluster."""
+    return max(1, *(int(each["Resources"].get("CPU", 1)) for each in ray.nodes() if each["NodeID"] == node))
 
 
 class Telephone:
