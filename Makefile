@@ -46,12 +46,11 @@ versions:
 	  echo "Python $$version"; $(RUN) dev mypy --python-version $$version || exit 1; \
 	done
 
-# Three workers on two cores: many tests wait for a server, a browser or a clock for a good part of their time.
 test: check
 	@$(RUN) dev sh scripts/browser.sh
 	@$(RUN) dev sh scripts/localmodel.sh
 	@$(RUN) dev sh scripts/localray.sh
-	@$(RUN) dev pytest -n 3 --dist loadfile -m "not slow" tests src
+	@$(RUN) dev sh scripts/test.sh
 
 test-slow:
 	@$(RUN) dev sh scripts/localtorch.sh
