@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -135,6 +137,31 @@ def test_a_held_name_is_free_again_when_its_connection_ends(postgres):
             two.sole("评委").__enter__()
         with two.sole("评委"):
             pass
+
+
+def seconds_to_sign_of_life(port: int) -> list[float]:
+    """For each connection of a server on this machine: how soon its kernel asks the other side whether it is there."""
+    ends = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    timers = [
+        fields[5].split(":")
+        for fields in ends
+        if int(fields[1].partition(":")[2], 16) == port and fields[3] == ESTABLISHED
+    ]
+    return [int(ticks, 16) / os.sysconf("SC_CLK_TCK") for kind, ticks in timers if kind == KEEPALIVE]
+
+
+ESTABLISHED, KEEPALIVE = "01", "02"
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="timers of connections are seen on Linux alone")
+def test_a_machine_that_was_lost_lets_go_of_its_names_within_half_a_minute(own_server):
+    """Its server asks for a sign of life on the connections that hold, write and read: before, after two hours."""
+    with Ledger(own_server.database()) as ledger, ledger.sole("j"):
+        ledger.add(verdict(1))
+        ledger.flush()
+        timers = seconds_to_sign_of_life(own_server.port)
+    assert len(timers) >= 2
+    assert max(timers) <= 10
 
 
 def test_a_held_name_is_held_again_after_the_server_was_away(own_server):

@@ -27,7 +27,7 @@ from fullbench.ledger import migrations, saving, schema
 from fullbench.ledger.ahead import Ahead
 from fullbench.ledger.database import Connection
 from fullbench.ledger.holding import Holds
-from fullbench.ledger.postgres_connection import SPACE, TYPES, PostgresConnection, lock_number, ours
+from fullbench.ledger.postgres_connection import SIGNS_OF_LIFE, SPACE, TYPES, PostgresConnection, lock_number, ours
 from fullbench.ledger.sqlite import Sqlite
 
 logger = logging.getLogger(__name__)
@@ -188,7 +188,8 @@ class Postgres:
 
     def _connect(self) -> PostgresConnection:
         connection = self._connect_bare()
-        connection.raw.execute(ours(f"SET search_path TO {SPACE}"))
+        settings = {"search_path": SPACE, **SIGNS_OF_LIFE}
+        connection.raw.execute("; ".join(f"SET {name} = '{value}'" for name, value in settings.items()))
         return connection
 
     def _connect_bare(self) -> PostgresConnection:

@@ -84,6 +84,19 @@ def test_pages_turn_both_ways(filled):
     assert back.lines == first.lines
 
 
+@pytest.mark.parametrize("wanted", [Filter(q="squares"), Filter(q="地球", judge="steady", shown="one"), Filter(q="2")])
+def test_a_search_turns_pages_both_ways_however_few_hits_are_looked_at_first(filled, wanted, monkeypatch):
+    with reading(filled) as connection:
+        lines = every(connection, wanted, size=10_000)
+        for looked_at in (1, 7, 50):
+            monkeypatch.setattr(listing, "MOST", looked_at)
+            assert every(connection, wanted, size=11) == lines
+            first = listing.page(connection, wanted, size=11)
+            second = listing.page(connection, wanted, before=first.older, size=11)
+            assert listing.page(connection, wanted, after=second.newer, size=11).lines == first.lines
+    assert len(lines) > 22
+
+
 def test_people_and_judges_meet_where_the_record_says_so(filled, ledger):
     """The verdicts marked `met` are those that the statistics pair with people's."""
     pairs = meet(Record(tuple(ledger.verdicts())))

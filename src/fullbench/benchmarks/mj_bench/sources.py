@@ -18,7 +18,7 @@ from typing import Any
 
 from fullbench.benchmarks.mj_bench import layout
 from fullbench.benchmarks.mj_bench.names import STORED
-from fullbench.benchmarks.mj_bench.protocol import hears
+from fullbench.benchmarks.mj_bench.protocol import Protocol, hears
 from fullbench.benchmarks.mj_bench.sample import sample
 from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
 from fullbench.errors import InputError
@@ -26,7 +26,6 @@ from fullbench.files.nouns import read_items, read_responses, read_rows, read_ve
 from fullbench.files.pictures import find_picture, read_picture
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
-from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.headings import headings
 from fullbench.nouns.item import SENSITIVE, Item
 from fullbench.nouns.note import Note
@@ -66,7 +65,7 @@ def items(source: Path | None = None) -> Iterable[Item]:
     return load(source).items.values()
 
 
-def bring(source: Path | None, benchmark: Benchmark) -> Brought:
+def bring(source: Path | None = None) -> Brought:
     """Items, pictures and labels as a record; the sample is also judged, by the measures that need no weights."""
     if source is not None and (source / "items.jsonl").exists():
         return Brought(_own(source))
@@ -76,7 +75,7 @@ def bring(source: Path | None, benchmark: Benchmark) -> Brought:
     if source is None:
         for name in MEASURES:
             judge = ScorerJudge(measure(name))
-            asked = benchmark.cases(list(loaded.items.values()), loaded.responses)
+            asked = Protocol().cases(list(loaded.items.values()), loaded.responses)
             verdicts += judge.hear(case for case in asked if hears(judge, case))
     rows: list[list[Cell]] = [[what, count] for what, count in sorted(loaded.odd.items())]
     odd = (

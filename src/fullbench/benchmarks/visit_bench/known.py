@@ -6,16 +6,16 @@ from pathlib import Path
 
 from fullbench.benchmarks.visit_bench import released
 from fullbench.benchmarks.visit_bench.asked import items
+from fullbench.benchmarks.visit_bench.cases import cases
 from fullbench.benchmarks.visit_bench.sources import SAMPLE, references
 from fullbench.files.nouns import read_responses, read_verdicts
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.nouns.benchmark import Cases
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.verdict import Verdict
 
 
-def brought(cases: Cases, source: Path | None = None) -> Brought:
+def bring(source: Path | None = None) -> Brought:
     """A folder holds `items.jsonl`, `responses.jsonl` where there are answers, `labels.jsonl` where people voted; or it
     is the release."""
     folder = source or SAMPLE
