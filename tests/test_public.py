@@ -75,6 +75,14 @@ def test_changelog_and_package_agree_on_the_version():
     assert f"version: {fullbench.__version__}" in (root / "CITATION.cff").read_text(encoding="utf-8")
 
 
+def _statements(node):
+    """All statements below a node. An import is one: what is inside of expressions need not be looked through."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for child in getattr(node, field, ()):
+            yield child
+            yield from _statements(child)
+
+
 def test_every_import_is_a_declared_dependency():
     """What happens to be installed for development must not be needed by users."""
     import ast
@@ -90,7 +98,7 @@ def test_every_import_is_a_declared_dependency():
     elsewhere = {"cv2": ["opencv-python-headless"], "open_clip": ["open_clip_torch"]}
     homes = {**elsewhere, **packages_distributions()}
     for path in (root / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
             for name in {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"fullbench"}:
