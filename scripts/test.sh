@@ -11,5 +11,7 @@ if [ "$(on_shm)" -ge 8 ] && [ "$(in_memory)" -ge 8 ]; then
   chmod 755 "$folder" # PostgreSQL refuses to run as root, and whoever runs it has to come in
   export TMPDIR="$folder"
 fi
+# As the command line has it: threads of a small matrix wait for each other, up to twenty times as long as one takes.
+export OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}"
 # Three workers on two cores: many tests wait for a server, a browser or a clock for a good part of their time.
 pytest -n 3 --dist loadfile -m "not slow" tests src
