@@ -466,7 +466,7 @@ async def run(options: argparse.Namespace) -> None:
         per_second=options.per_second,
     )
     server = await loop.create_server(
-        lambda: Connection(books, options.latency, options.quick), "127.0.0.1", 0, backlog=1024
+        lambda: Connection(books, options.latency, options.quick), options.host, 0, backlog=1024
     )
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()
@@ -492,11 +492,13 @@ class FakeServer:
         spread: float = 0.0,
         answers: float = math.inf,
         per_second: float = 0.0,
+        host: str = "127.0.0.1",
     ) -> None:
         assert set(faults or {}) <= {*FAULTS, *POISONS}
         options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}", f"--bears={bears}"]
         options += [f"--says={says}", f"--sick={sick[0]},{sick[1]}", f"--slow={slow}", f"--spread={spread}"]
-        options += [f"--answers={answers}", f"--per-second={per_second}"]
+        options += [f"--answers={answers}", f"--per-second={per_second}", f"--host={host}"]
+        self._address = host
         self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
 
     def __enter__(self) -> FakeServer:
@@ -504,7 +506,7 @@ class FakeServer:
         env = {**os.environ, "PYTHONPATH": str(root)}
         self._process = subprocess.Popen(self._command, cwd=root, env=env, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
-        self.host = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
+        self.host = f"http://{self._address}:{int(self._process.stdout.readline())}"
         self.url = f"{self.host}/v1"
         return self
 
@@ -545,6 +547,7 @@ def main() -> None:
     parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--answers", type=float, default=math.inf)
     parser.add_argument("--per-second", type=float, default=0.0)
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--quick", action="store_true")
     asyncio.run(run(parser.parse_args()))
 

@@ -42,8 +42,8 @@ def programs() -> Path | None:
 class Postgres:
     """One server with a folder of its own; `database()` makes an empty database and gives its URL."""
 
-    def __init__(self, *, durable: bool = False) -> None:
-        self.durable = durable
+    def __init__(self, *, durable: bool = False, host: str = "127.0.0.1") -> None:
+        self.durable, self.host = durable, host
         self.port = free_port()
         self.folder = Path(tempfile.mkdtemp(prefix="fullbench-pg-"))
         self.data = self.folder / "data"
@@ -57,6 +57,8 @@ class Postgres:
         if self._user is not None:
             shutil.chown(self.folder, self._user)
         self._run("initdb", "-D", str(self.data), "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8")
+        with (self.data / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all {USER} {self.host}/24 trust\n")
         self.start()
         return self
 
@@ -70,7 +72,7 @@ class Postgres:
 
     def start(self) -> None:
         """Start the server (again) and wait until it takes connections."""
-        options = ["listen_addresses=127.0.0.1", f"unix_socket_directories={self.folder}", "max_connections=300"]
+        options = [f"listen_addresses={self.host}", f"unix_socket_directories={self.folder}", "max_connections=300"]
         if not self.durable:
             options.append("fsync=off")
         flags = [part for option in options for part in ("-c", option)]
@@ -109,7 +111,7 @@ class Postgres:
         return self.url(name)
 
     def url(self, name: str) -> str:
-        return f"postgresql://{USER}@127.0.0.1:{self.port}/{name}"
+        return f"postgresql://{USER}@{self.host}:{self.port}/{name}"
 
     def _connect(self, name: str):
         import psycopg

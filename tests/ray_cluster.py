@@ -14,10 +14,12 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.machines import Machine
 from tests.ports import free_port
 
+HERE = "127.0.0.1"
 MEMORY = 80_000_000
-PATIENCE = 120.0
+PATIENCE = 240.0
 QUICK = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 500, "health_check_failure_threshold": 4}
 """A dead machine is noticed after two seconds instead of fifteen."""
 
@@ -39,7 +41,7 @@ def environment() -> dict[str, str]:
 class RayNode:
     """One node: the processes that `ray start` made, and the workers they made."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, address: str = HERE, machine: Machine | None = None) -> None:
         self._log = folder / f"node-{time.monotonic_ns()}.log"
         command = [
             str(Path(sys.executable).parent / "ray"),
@@ -48,18 +50,29 @@ class RayNode:
             "--disable-usage-stats",
             "--num-cpus=2",
         ]
-        command += ["--node-ip-address=127.0.0.1", f"--object-store-memory={MEMORY}", *options]
+        address = address if machine is None else machine.address
+        command += [f"--node-ip-address={address}", f"--object-store-memory={MEMORY}", *options]
+        if machine is not None:
+            command = machine.command(*command)
+        self._command, self._folder = command, folder
+        self._process = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
         with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                command, cwd=folder, env={**os.environ, **environment()}, stdout=log, stderr=log, start_new_session=True
-            )
+            return subprocess.Popen(
+                self._command, cwd=self._folder, env={**os.environ, **environment()}, stdout=log, stderr=log,
+                start_new_session=True,
+            )  # fmt: skip
 
     def wait(self) -> None:
-        """Wait until it has joined."""
+        """Wait until it has joined. Ray gives a node thirty seconds to start, too few on a busy machine: then again."""
         until = time.monotonic() + PATIENCE
         while "Ray runtime started" not in self._log.read_text():
-            if self._process.poll() is not None or time.monotonic() > until:
+            if time.monotonic() > until:
                 raise AssertionError(f"a Ray node did not start:\n{self._log.read_text()}")
+            if self._process.poll() is not None:
+                self.kill()
+                self._process = self._started()
             time.sleep(0.1)
 
     def processes(self) -> dict[int, bytes]:
@@ -88,11 +101,11 @@ class RayNode:
 class RayCluster:
     """A head and some more nodes; ends with the `with`."""
 
-    def __init__(self, nodes: int = 2, *options: str) -> None:
-        self._count, self._options = nodes, options
+    def __init__(self, nodes: int = 2, *options: str, host: str = HERE) -> None:
+        self._count, self._options, self._host = nodes, options, host
         self.folder = Path(tempfile.mkdtemp(prefix="fb", dir="/tmp"))
-        self.address = f"127.0.0.1:{free_port()}"
-        self.client = f"127.0.0.1:{free_port()}"
+        self.address = f"{host}:{free_port()}"
+        self.client = f"{host}:{free_port()}"
         self.nodes: list[RayNode] = []
 
     def __enter__(self) -> RayCluster:
@@ -100,7 +113,8 @@ class RayCluster:
         head = ["--head", f"--port={port}", f"--ray-client-server-port={client}", "--include-dashboard=false"]
         head.append(f"--system-config={json.dumps(QUICK)}")
         try:
-            self.nodes = [RayNode(self.folder, *head, f"--temp-dir={self.folder}", *self._options)]
+            head.append(f"--temp-dir={self.folder}")
+            self.nodes = [RayNode(self.folder, *head, *self._options, address=self._host)]
             for _ in range(1, self._count):
                 self.add()
             for node in self.nodes:
@@ -110,9 +124,9 @@ class RayCluster:
             raise
         return self
 
-    def add(self) -> RayNode:
-        """One more node; it joins in a while."""
-        self.nodes.append(RayNode(self.folder, f"--address={self.address}"))
+    def add(self, machine: Machine | None = None) -> RayNode:
+        """One more node, on a machine of its own where there is one; it joins in a while."""
+        self.nodes.append(RayNode(self.folder, f"--address={self.address}", address=self._host, machine=machine))
         return self.nodes[-1]
 
     def __exit__(self, *rest: object) -> None:

@@ -15,7 +15,7 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Table
 from fullbench.reports import charts
-from fullbench.reports.charts import chart, narrowed, png, svg, write_chart
+from fullbench.reports.charts import FONTS, chart, narrowed, png, svg, write_chart
 from fullbench.reports.localised import localised
 from tests.reports.sample import LEADERBOARD, PROFILE, QUADRANTS, TABLES
 
@@ -123,7 +123,8 @@ def test_quadrants_have_their_names_and_a_figure_without_bound_stands_at_the_upp
 def test_chinese_stays_text_in_svg_under_fonts_that_browsers_have():
     text = svg(chart(LEADERBOARD))
     assert ">智谱</text>" in text
-    assert "PingFang SC" in text
+    assert set(re.findall(r'<text [^>]*font-family="([^"]*)"', text)) == {FONTS}
+    assert "PingFang SC" in FONTS
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
 
 
@@ -197,7 +198,7 @@ def test_a_curve_is_drawn_for_each_label():
     assert {"a", "b"} <= set(texts(drawn))
 
 
-def test_a_chart_is_laid_out_once_for_page_svg_and_png_and_the_pixels_are_the_converters_own(monkeypatch):
+def test_a_chart_is_laid_out_once_for_page_and_svg_once_for_png_and_the_pixels_are_the_converters_own(monkeypatch):
     import vl_convert
 
     drawn = chart(LEADERBOARD)
@@ -209,7 +210,9 @@ def test_a_chart_is_laid_out_once_for_page_svg_and_png_and_the_pixels_are_the_co
     assert svg(drawn) == svg(drawn)
     with Image.open(io.BytesIO(png(drawn))) as image, Image.open(io.BytesIO(whole)) as expected:
         assert np.array_equal(np.asarray(image), np.asarray(expected))
-    assert len(asked) == 1
+    assert svg(drawn)
+    assert png(drawn)
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -20,6 +21,14 @@ def scale(
     ledger: Annotated[str, typer.Option(help="sqlite, postgres or none.")] = "sqlite",
     away: Annotated[float, typer.Option(min=0.0, help="Seconds to the ledger, one way.")] = 0.0,
     dollars: Annotated[float, typer.Option(min=0.0, help="What a call costs.")] = 0.0,
+    verdicts_per_item: Annotated[float, typer.Option(help="Verdicts that share an item.")] = 12.0,
+    verdicts_per_case: Annotated[float, typer.Option(help="Verdicts that share a case: judges, times trials.")] = 3.0,
+    reply_bytes: Annotated[float, typer.Option(min=0.0, help="Text of a judge's reply.")] = 400.0,
+    answer_bytes: Annotated[float, typer.Option(min=0.0, help="Text of an answer, and of a question.")] = 200.0,
+    driver: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Seconds of a core for a verdict: 0.0003 if idle, 0.0005 to 0.0008 if shared."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Foresee what runs of any size take: hours, what holds them back, dollars, bytes. Nothing is asked.
@@ -28,6 +37,11 @@ def scale(
     """
     from fullbench.studies import scale as model
 
-    run = model.Run(1, latency, spread, in_flight, per_minute, failing, drivers, ledger, away, dollars)
+    run = model.Run(
+        1, latency, spread, in_flight, per_minute, failing, drivers, ledger, away, dollars,
+        verdicts_per_item, verdicts_per_case, reply_bytes, answer_bytes,
+    )  # fmt: skip
+    run.check()
+    measured = model.MEASURED if driver is None else replace(model.MEASURED, driver=driver)
     sizes = [int(count) for count in calls or [10.0**power for power in range(4, 10)]]
-    show([model.table(run, sizes)], as_json=as_json)
+    show([model.table(run, sizes, measured)], as_json=as_json)

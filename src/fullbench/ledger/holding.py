@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 
 from fullbench.errors import LedgerError
-from fullbench.ledger.postgres_connection import SPACE, PostgresConnection, lock_number
+from fullbench.ledger.postgres_connection import LET_GO, SIGNS_OF_LIFE, SPACE, PostgresConnection, lock_number
 
 PATIENCE = 3.0
 """Seconds for which a taken name is asked for again: a server notices a moment late that its holder was killed."""
@@ -92,11 +92,16 @@ class Holds:
             (key,),
         ).fetchone()
         by = found[0] if found and str(found[0]).startswith("process ") else "another process"
-        return f"{self._place}: {name!r} is being asked by {by}; wait for it to end or stop it, then run again"
+        return (
+            f"{self._place}: {name!r} is being asked by {by}; wait for it to end or stop it (a machine that was lost "
+            f"lets go after {LET_GO} s), then run again"
+        )
 
 
 def _taken_now(connection: PostgresConnection, key: int, who: str) -> bool:
     """Whether the lock is this connection's now, which says who holds it."""
-    sql = "SELECT pg_try_advisory_lock(%s), set_config('application_name', %s, false)"
-    taken, _ = connection.raw.execute(sql, (key, who)).fetchone() or (False, "")
-    return bool(taken)
+    settings = {"application_name": who, **SIGNS_OF_LIFE}
+    told = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+    values = [word for setting in settings.items() for word in setting]
+    row = connection.raw.execute(f"SELECT pg_try_advisory_lock(%s), {told}", [key, *values]).fetchone()
+    return bool(row and row[0])

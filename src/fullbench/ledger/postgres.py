@@ -27,7 +27,7 @@ from fullbench.ledger import migrations, saving, schema
 from fullbench.ledger.ahead import Ahead
 from fullbench.ledger.database import Connection
 from fullbench.ledger.holding import Holds
-from fullbench.ledger.postgres_connection import SPACE, TYPES, PostgresConnection, lock_number, ours
+from fullbench.ledger.postgres_connection import SIGNS_OF_LIFE, SPACE, TYPES, PostgresConnection, lock_number, ours
 from fullbench.ledger.sqlite import Sqlite
 
 logger = logging.getLogger(__name__)
@@ -188,7 +188,8 @@ class Postgres:
 
     def _connect(self) -> PostgresConnection:
         connection = self._connect_bare()
-        connection.raw.execute(ours(f"SET search_path TO {SPACE}"))
+        settings = {"search_path": SPACE, **SIGNS_OF_LIFE}
+        connection.raw.execute("; ".join(f"SET {name} = '{value}'" for name, value in settings.items()))
         return connection
 
     def _connect_bare(self) -> PostgresConnection:
@@ -222,6 +223,9 @@ class Postgres:
         what = masked(told[0].replace(self._url, self.place), secrets_of(self._url)) if told else type(error).__name__
         if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
             return f"{self.place}: this user may not do that here ({what}); grant it, or name another user"
+        if isinstance(error, errors.UndefinedTable):
+            hint = f"grant it USAGE on the schema {SPACE} and SELECT on its tables, or name another user"
+            return f"{self.place}: this user does not see the ledger's tables ({what}); {hint}"
         if isinstance(error, errors.DiskFull):
             return f"{self.place}: the server's disk is full; all that was committed is kept: free some space there"
         if isinstance(error, psycopg.OperationalError) and error.sqlstate in {None, *LOST}:

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 SPACE = "fullbench_ledger"
 """The schema in the database that holds a ledger's tables; its comment tells their version."""
 
+SIGNS_OF_LIFE = {
+    "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3", "tcp_user_timeout": "25s",
+}  # fmt: skip
+"""What the server is told for each connection: a machine that lost its power says no goodbye, and Linux would let it
+hold its names, and what it had not yet committed, for two hours."""
+LET_GO = 25
+"""The seconds after which these settings give up a machine that is silent."""
+
 MARK = "\ufdd0"
 """PostgreSQL holds no zero character: it is kept as this one, which is none, and a 0."""
 

@@ -25,13 +25,33 @@ LEDGERS = ("sqlite", "postgres", "none")
 
 
 @dataclass(frozen=True)
+class RowBytes:
+    """Bytes of the rows of a ledger, their indexes included and their texts left out."""
+
+    verdict: float = 0.0
+    call: float = 0.0
+    case: float = 0.0
+    response: float = 0.0
+    item: float = 0.0
+    """The rows that put an item, or a case, into a study are part of it."""
+
+
+ROWS = {
+    "sqlite": RowBytes(verdict=448.0, call=286.0, case=384.0, response=259.0, item=325.0),
+    "postgres": RowBytes(verdict=680.0, call=445.0, case=640.0, response=500.0, item=600.0),
+    "none": RowBytes(),
+}
+"""Measured table by table on ledgers of 2,000 to 4,000 verdicts (docs/scale.md)."""
+
+
+@dataclass(frozen=True)
 class Measured:
     """What one call or verdict takes on one core of a machine like those of docs/performance.md."""
 
     start: float = 0.6
     """Seconds before the first call: the ledger is looked into, connections are made."""
     driver: float = 0.30e-3
-    """Seconds of the driver's core for a verdict: case, prompt, call, reading, chaining."""
+    """Seconds of an idle core that the driver takes for a verdict: case, prompt, call, reading, chaining."""
     sqlite: float = 17.6e-6
     postgres: float = 24.7e-6
     """Seconds of the ledger for a verdict that is durable."""
@@ -39,8 +59,6 @@ class Measured:
     """Verdicts of a commit, where the ledger is near."""
     waiting: int = 1024
     """Outcomes that may wait for a ledger before the run waits too."""
-    sqlite_bytes: float = 946.0
-    postgres_bytes: float = 1282.0
     lake_bytes: float = 138.0
     """Of a verdict with its exchange and its shares of items, answers and cases (docs/scale.md)."""
     verify: float = 40e-6
@@ -71,12 +89,23 @@ class Run:
     """Seconds to the ledger, one way."""
     dollars: float = 0.0
     """Of a call."""
+    verdicts_per_item: float = 12.0
+    verdicts_per_case: float = 3.0
+    """Four answers to an item, each a case of its own, and three judges of each."""
+    reply_bytes: float = 400.0
+    answer_bytes: float = 200.0
+    """Texts of a judge's reply, and of an answer or a question."""
 
     def check(self) -> None:
         if self.ledger not in LEDGERS:
             raise InputError(f"unknown ledger {self.ledger!r}; known: {', '.join(LEDGERS)}")
         if not (self.calls > 0 and self.in_flight > 0 and self.drivers > 0 and 0 <= self.failing < 1):
             raise InputError("calls, calls in flight and drivers are at least 1, and failing is a share below 1")
+        if not 1 <= self.verdicts_per_case <= self.verdicts_per_item:
+            raise InputError(
+                f"there are {self.verdicts_per_case:g} verdicts a case and {self.verdicts_per_item:g} an item; a case "
+                "has at least one, and an item at least those of one case"
+            )
 
 
 @dataclass(frozen=True)
@@ -94,6 +123,23 @@ class Foreseen:
     tables_seconds: float
 
 
+def verdict_bytes(run: Run) -> dict[str, float]:
+    """What a verdict takes in the ledger: its own rows, its shares of those that verdicts have in common, and texts.
+
+    Each answer is taken for a case of its own: cases that show several answers share them, and take less.
+    """
+    rows = ROWS[run.ledger]
+    texts = run.reply_bytes + run.answer_bytes * (1 / run.verdicts_per_case + 1 / run.verdicts_per_item)
+    return {
+        "verdict": rows.verdict,
+        "call": rows.call,
+        "case": rows.case / run.verdicts_per_case,
+        "answer": rows.response / run.verdicts_per_case,
+        "item": rows.item / run.verdicts_per_item,
+        "texts": texts if run.ledger != "none" else 0.0,
+    }
+
+
 def foresee(run: Run, measured: Measured = MEASURED, seed: int = 0) -> Foreseen:
     """Play the first calls of a run and carry them on."""
     run.check()
@@ -106,7 +152,7 @@ def foresee(run: Run, measured: Measured = MEASURED, seed: int = 0) -> Foreseen:
         low, high = played // 4, 3 * played // 4
         pace = (high - low) / (ends[high] - ends[low])
         seconds += (made - played) / pace
-    size = {"sqlite": measured.sqlite_bytes, "postgres": measured.postgres_bytes, "none": 0.0}[run.ledger]
+    size = sum(verdict_bytes(run).values())
     return Foreseen(
         run, seconds, limit_of(run, measured), run.calls * run.dollars, run.calls * size,
         run.calls * measured.lake_bytes, run.calls * measured.held, run.calls * measured.verify,
@@ -195,6 +241,13 @@ def table(run: Run, sizes: Sequence[int], measured: Measured = MEASURED) -> Tabl
         Note(
             "scale.paces", "Calls a second that each part could do: {paces}.",
             paces="; ".join(f"{part} {pace:,.0f}" for part, pace in paces(run, measured).items()),
+        ),
+        Note(
+            "scale.bytes",
+            "{sum} bytes a verdict in the ledger, with {per_item} verdicts an item and {per_case} a case: {parts}.",
+            sum=f"{sum(verdict_bytes(run).values()):,.0f}", per_item=f"{run.verdicts_per_item:g}",
+            per_case=f"{run.verdicts_per_case:g}",
+            parts=", ".join(f"{part} {size:,.0f}" for part, size in verdict_bytes(run).items()),
         ),
     ]  # fmt: skip
     return Table("scale", Note("scale.title", "What runs of these sizes would take"), columns, rows, notes)

@@ -23,6 +23,7 @@ from fullbench.studies.study import Study
 from tests.fake_server import FakeServer
 from tests.making import png
 from tests.ray_cluster import RayCluster, RayNode, installed
+from tests.studies.engines.billing import PRICED, unheard
 
 pytestmark = pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
 
@@ -284,13 +285,15 @@ def check_kill(watch: Killing, server: FakeServer, ledger: Ledger, tally: Tally)
     assert set(books["answered"]) == {str(number) for number in range(count)}
     twice = {prompt for prompt, times in books["arrived"].items() if times > 1}
     assert twice <= watch.sent - watch.kept
+    answered_twice = sum(times - 1 for times in books["answered"].values())
+    assert unheard(ledger.bill(), server) == answered_twice <= len(twice)
 
 
 def test_a_killed_worker_costs_what_was_in_flight(engine, cluster, tmp_path):
     path, node = tmp_path / "l.ledger", cluster.nodes[1]
     with FakeServer(says="[[4]]", latency=0.1) as server, Ledger(path) as ledger:
         watch = Killing(100, node, lambda: os.kill(node.workers()[0], signal.SIGKILL), server, path)
-        tally = heard(ledger, f"vllm:m@{server.url}?concurrency=30", watch.docket, engine, watch=watch)
+        tally = heard(ledger, f"vllm:m@{server.url}?concurrency=30&{PRICED}", watch.docket, engine, watch=watch)
         check_kill(watch, server, ledger, tally)
 
 
@@ -298,7 +301,8 @@ def test_a_killed_machine_costs_what_was_in_flight(engine, cluster, tmp_path, ca
     path, node = tmp_path / "l.ledger", cluster.nodes[1]
     with FakeServer(says="[[4]]", latency=0.1) as server, Ledger(path) as ledger:
         watch = Killing(100, node, node.kill, server, path)
-        tally = heard(ledger, f"vllm:m@{server.url}?concurrency=30", watch.docket, engine, watch=watch)
+        tally = heard(ledger, f"vllm:m@{server.url}?concurrency=30&{PRICED}", watch.docket, engine, watch=watch)
         check_kill(watch, server, ledger, tally)
     assert capfd.readouterr().out == ""
     assert "a worker died" in caplog.text
+    assert "what it had asked of them its server charges for, and no bill here has it" in caplog.text

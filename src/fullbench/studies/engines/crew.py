@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import socket
 import sys
@@ -34,9 +35,13 @@ LAST_WORDS = 10.0
 """So long workers that still answer are waited for when the head is gone."""
 LOST = (
     "the head of the Ray cluster is gone; what was ruled until now is kept, nothing more is asked, and only what is in "
-    "flight and does not come back will be asked again: start the cluster again, and the same command goes on"
+    "flight and does not come back will be asked again (a server that answered it charges for it, and no bill here has "
+    "it): start the cluster again, and the same command goes on"
 )
 EARLY_DEATHS = 5
+THREADS = "OMP_NUM_THREADS"
+"""Read by torch and its like when they are first imported. Ray sets it to 1 for a worker of so small a part of a core;
+whoever computes by itself has a machine's worker to itself, and is given all of its cores."""
 _log = logging.getLogger("fullbench")
 
 
@@ -60,6 +65,8 @@ class Remote(Worker):
                     "rule differently; install the same on all machines"
                 )
             )
+        if self._recipe.gpu and os.environ.get(THREADS) == "1":
+            os.environ[THREADS] = str(_cores(ray, node))
         turn = self.begin()
         if turn.error is None:
             return node, turn
@@ -67,6 +74,11 @@ class Remote(Worker):
 
     def receive(self, parcel: bytes, *, more: bool, halt: bool, spent_up: str = "") -> Turn:
         return self.turn(unpacked(parcel, _MEMORY), more=more, halt=halt, spent_up=spent_up)
+
+
+def _cores(ray: ModuleType, node: str) -> int:
+    """The cores that a machine has in the cluster."""
+    return max(1, *(int(each["Resources"].get("CPU", 1)) for each in ray.nodes() if each["NodeID"] == node))
 
 
 class Telephone:
@@ -277,7 +289,10 @@ class Crew:
         reason = lines[-1] if "Error" in lines[-1] else lines[0]
         if self._early >= EARLY_DEATHS:
             raise EngineError(f"{self._early} workers in a row died before they ruled on anything ({reason})")
-        _log.warning("%s: a worker died, %d of its tasks go to others (%s)", self._job.name, len(hand.given), reason)
+        _log.warning(
+            "%s: a worker died, %d of its tasks go to others; what it had asked of them its server charges for, and no "
+            "bill here has it (%s)", self._job.name, len(hand.given), reason,
+        )  # fmt: skip
         for key, task in hand.given.items():
             self._deaths[key] += 1
             if self._deaths[key] < DEATHS:
