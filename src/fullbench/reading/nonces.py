@@ -58,7 +58,8 @@ def _places(nonce: str, text: str) -> list[int]:
     folded = text.casefold()
     if len(folded) > len(text):  # letters such as ß become two, and places behind them would be others
         return [match.start() for match in re.finditer(nonce, text, re.IGNORECASE)]
-    places, at = [], folded.find(nonce)
+    places: list[int] = []
+    at = folded.find(nonce)
     while at >= 0:
         places.append(at)
         at = folded.find(nonce, at + len(nonce))
