@@ -9,13 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 from fullbench.errors import InputError
-from fullbench.nouns.benchmark import HOOKS, Benchmark
+from fullbench.nouns.benchmark import HOOKS, Benchmark, Late
 from fullbench.nouns.doors import DOORS, Kind, load, names
 from fullbench.nouns.model import Model
 
@@ -115,11 +114,10 @@ def inner_model(what: str, name: str, options: Mapping[str, str]) -> Model:
 def function(named: str, *, form: str = "MODULE:FUNCTION") -> Callable[..., Any]:
     """A function of the user's own, by module and name. The module may lie in the folder where the command is typed,
     in which an installed command does not look by itself. `form` is how it is written, for the error."""
-    module, _, name = named.partition(":")
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
-        target: Callable[..., Any] = getattr(import_module(module), name)
+        target = Late(named).function
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"the function {named!r} cannot be found ({error}); write {form}") from error
     finally:

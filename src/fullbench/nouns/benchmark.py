@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,28 @@ from fullbench.nouns.reproduction import Brought, Reproduction
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Late:
+    """A function by its path, `MODULE:NAME`, whose module is imported when it is first called: listing benchmarks needs
+    none of what their tables and data need.
+
+    >>> Late("math:hypot")(3, 4)
+    5.0
+    """
+
+    path: str
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        return self.function(*values, **named)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function itself."""
+        module, _, name = self.path.partition(":")
+        function: Callable[..., Any] = getattr(import_module(module), name)
+        return function
 
 
 class Items(Protocol):

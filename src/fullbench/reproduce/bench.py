@@ -5,22 +5,15 @@ Their questions and answers were not released with them, so nothing can be asked
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought, Reproduction
+from fullbench.nouns.benchmark import Benchmark, Late
+from fullbench.nouns.reproduction import Brought
 
 
 def released(name: str, paper: str, module: str, verdicts: str = "") -> Benchmark:
     """Verdicts that were released, and what they let us compute again."""
-
-    def reproduce(data: Path) -> Reproduction:
-        """The published figures, computed again from the released files."""
-        made: Reproduction = import_module(f"fullbench.reproduce.{module}").reproduce(data)
-        return made
 
     def bring(source: Path | None = None) -> Brought:
         """The released verdicts, one by one, of a folder."""
@@ -28,10 +21,9 @@ def released(name: str, paper: str, module: str, verdicts: str = "") -> Benchmar
             raise InputError(f"{name!r} ships no sample: give the folder with the released files (--data)")
         if not verdicts:
             raise InputError(f"{name!r} was released as counts, not as single verdicts: there is no record of it")
-        record: Record = getattr(import_module("fullbench.reproduce.records"), verdicts)(source)
-        return Brought(record)
+        return Brought(Late(f"fullbench.reproduce.records:{verdicts}")(source))
 
-    return Benchmark(name=name, paper=paper, bring=bring, reproduce=reproduce)
+    return Benchmark(name=name, paper=paper, bring=bring, reproduce=Late(f"fullbench.reproduce.{module}:reproduce"))
 
 
 wildvision_bench = released(

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fullbench.nouns.ballot import Score
-from fullbench.nouns.benchmark import Benchmark
+from fullbench.nouns.benchmark import Benchmark, Late
 from fullbench.nouns.case import Case
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
-
-if TYPE_CHECKING:
-    from fullbench.nouns.record import Record
-    from fullbench.nouns.reproduction import Brought, Reproduction
-    from fullbench.nouns.table import Table
-
-
-def items(source: Path | None = None) -> Iterable[Item]:
-    """The sample, a file of items, or the questions of the released data."""
-    from fullbench.benchmarks.align_mm import sources
-
-    return sources.items(source)
 
 
 def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
@@ -36,20 +23,6 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
         yield from cases_of(asked, answers, Score(1, 10), criterion=task, trials=trials)
 
 
-def tables(record: Record) -> Sequence[Table]:
-    """Tasks, categories, averages, alignment, quadrants, lengths; critics beside people; faults, cost."""
-    from fullbench.benchmarks.align_mm.tables import tables
-
-    return tables(record)
-
-
-def bring(source: Path | None = None) -> Brought:
-    """What is known already: the released files and what was odd in them, or the sample judged by simple rules."""
-    from fullbench.benchmarks.align_mm import sources
-
-    return sources.bring(source)
-
-
 def wording(manner: str = "") -> Mapping[str, Any]:
     """The critic's words, by the rules of each task; `manner` is their language, `zh` where nothing is said, with `-1`
     after it for the first edition."""
@@ -60,23 +33,16 @@ def wording(manner: str = "") -> Mapping[str, Any]:
     return words(language_named(language), edition=edition_named(edition or "2"))
 
 
-def reproduce(data: Path) -> Reproduction:
-    """The paper's figures, computed again from the released files."""
-    from fullbench.benchmarks.align_mm.reproduction import reproduce
-
-    return reproduce(data)
-
-
 align_mm = Benchmark(
     name="alignmmbench",
     paper="Wu et al., AlignMMBench, arXiv:2406.09295",
-    items=items,
+    items=Late("fullbench.benchmarks.align_mm.sources:items"),
     cases=cases,
-    tables=tables,
+    tables=Late("fullbench.benchmarks.align_mm.tables:tables"),
     wording=wording,
     manners=("zh", "en", "zh-1", "en-1"),
-    bring=bring,
-    reproduce=reproduce,
+    bring=Late("fullbench.benchmarks.align_mm.sources:bring"),
+    reproduce=Late("fullbench.benchmarks.align_mm.reproduction:reproduce"),
     tasks={
         "write": "the reference answer to a question",
         "verify": "whether a reference can be accepted",

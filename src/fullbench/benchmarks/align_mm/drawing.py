@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 from fullbench.nouns.picture import Picture
+from fullbench.pixels import encoded
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -95,6 +95,4 @@ def picture(name: str) -> Picture:
 
     image = Image.new("RGB", _SIZE, "white")
     _SCENES[name](ImageDraw.Draw(image))
-    out = BytesIO()
-    image.save(out, "PNG")
-    return Picture.of(out.getvalue(), name=name)
+    return Picture.of(encoded(image), name=name)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fullbench.errors import InputError
 from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.benchmark import Benchmark, Cases
+from fullbench.nouns.benchmark import Benchmark, Cases, Late
 from fullbench.nouns.case import Case
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
-
-if TYPE_CHECKING:
-    from fullbench.nouns.judge import Judge
-    from fullbench.nouns.model import Model
-    from fullbench.nouns.record import Record
-    from fullbench.nouns.table import Table
 
 RANKED = 4
 """How many responses a ranking shows."""
@@ -41,34 +35,15 @@ def court_of(seed: int = 7, size: int = 60, *, wide: bool = False, name: str = "
             raise InputError("the court makes its own pictures; leave the source out", path=source)
         return [known.item for known in sample(seed, size, wide=wide)]
 
-    def judges() -> Sequence[Judge]:
-        """The truth, the simulated judges and the baselines."""
-        from fullbench.court.judges import judges
-
-        return judges(seed, size, wide=wide)
-
-    def tables(record: Record) -> list[Table]:
-        """Leaderboards, contestants by task, agreement with the truth, planted against recovered, faults."""
-        from fullbench.benchmarks.court.tables import tables
-
-        return tables(record, seed)
-
     return Benchmark(
         name=name,
         paper="none: an instrument of fullbench's own, with planted truth",
         items=items,
         cases=_cases(seed),
-        tables=tables,
-        contestants=_contestants,
-        judges=judges,
+        tables=partial(Late("fullbench.benchmarks.court.tables:tables"), seed=seed),
+        contestants=Late("fullbench.court.contestants:contestants"),
+        judges=partial(Late("fullbench.court.judges:judges"), seed, size, wide=wide),
     )
-
-
-def _contestants() -> Sequence[Model]:
-    """The models that answer, the ablest first."""
-    from fullbench.court.contestants import contestants
-
-    return contestants()
 
 
 def _cases(seed: int) -> Cases:

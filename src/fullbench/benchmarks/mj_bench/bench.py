@@ -2,63 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
 from fullbench.benchmarks.mj_bench.protocol import Protocol, hears
 from fullbench.benchmarks.mj_bench.protocol import protocol as protocol_of
-from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.item import Item
-
-if TYPE_CHECKING:
-    from fullbench.nouns.record import Record
-    from fullbench.nouns.reproduction import Brought, Reproduction
-    from fullbench.nouns.table import Table
-
-
-def items(source: Path | None = None) -> Iterable[Item]:
-    """The sample, a file of items, or the released data set."""
-    from fullbench.benchmarks.mj_bench import sources
-
-    return sources.items(source)
-
-
-def wording() -> Mapping[str, Any]:
-    """A wording for judges of pictures, and a rubric for each perspective."""
-    from fullbench.benchmarks.mj_bench import asking
-
-    return asking.words()
-
-
-def tables(record: Record) -> Sequence[Table]:
-    """Preferences with and without ties, thresholds, scales, orders, safety, evenness by axis, faults."""
-    from fullbench.benchmarks.mj_bench.tables import tables
-
-    return tables(record)
-
-
-def bring(source: Path | None = None) -> Brought:
-    """Items, pictures and labels; the sample also as measures without weights judge it."""
-    from fullbench.benchmarks.mj_bench import sources
-
-    return sources.bring(source, mj_bench)
-
-
-def reproduce(data: Path) -> Reproduction:
-    """The paper's figures, computed again from the released files."""
-    from fullbench.benchmarks.mj_bench import reproduction
-
-    return reproduction.mj_bench(data)
-
-
-def reproduce_genai(data: Path) -> Reproduction:
-    """The repository's results table, computed again from the released votes."""
-    from fullbench.benchmarks.mj_bench import reproduction
-
-    return reproduction.genai_bench(data)
+from fullbench.nouns.benchmark import Benchmark, Late
 
 
 def asked_by(said: Mapping[str, Any]) -> Benchmark:
@@ -70,15 +21,15 @@ def asked_by(said: Mapping[str, Any]) -> Benchmark:
 mj_bench = Benchmark(
     name="mjbench",
     paper="Chen et al., MJ-Bench: Is Your Multimodal Reward Model Really a Good Judge?, arXiv:2407.04842",
-    items=items,
+    items=Late("fullbench.benchmarks.mj_bench.sources:items"),
     cases=Protocol().cases,
     hears=hears,
     together=True,
     protocol=asked_by,
-    tables=tables,
-    wording=wording,
-    bring=bring,
-    reproduce=reproduce,
+    tables=Late("fullbench.benchmarks.mj_bench.tables:tables"),
+    wording=Late("fullbench.benchmarks.mj_bench.asking:words"),
+    bring=Late("fullbench.benchmarks.mj_bench.sources:bring"),
+    reproduce=Late("fullbench.benchmarks.mj_bench.reproduction:mj_bench"),
 )
 """MJ-Bench: judges of generated pictures, for alignment, safety, quality and bias."""
 mj_bench_scales = replace(
@@ -92,6 +43,6 @@ genai_bench = replace(
     cases=Protocol((), "choice").cases,
     together=False,
     protocol=None,
-    reproduce=reproduce_genai,
+    reproduce=Late("fullbench.benchmarks.mj_bench.reproduction:genai_bench"),
 )
 """GenAI-Bench: judges beside people's votes on generated pictures, edits and videos; pairs only."""

@@ -18,15 +18,15 @@ from typing import Any
 
 from fullbench.benchmarks.mj_bench import layout
 from fullbench.benchmarks.mj_bench.names import STORED
-from fullbench.benchmarks.mj_bench.protocol import hears
+from fullbench.benchmarks.mj_bench.protocol import Protocol, hears
 from fullbench.benchmarks.mj_bench.sample import sample
 from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_items, read_responses, read_rows, read_verdicts
+from fullbench.files.nouns import read_items, read_rows
+from fullbench.files.own_layout import own_record
 from fullbench.files.pictures import find_picture, read_picture
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
-from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.headings import headings
 from fullbench.nouns.item import SENSITIVE, Item
 from fullbench.nouns.note import Note
@@ -66,17 +66,17 @@ def items(source: Path | None = None) -> Iterable[Item]:
     return load(source).items.values()
 
 
-def bring(source: Path | None, benchmark: Benchmark) -> Brought:
+def bring(source: Path | None = None) -> Brought:
     """Items, pictures and labels as a record; the sample is also judged, by the measures that need no weights."""
     if source is not None and (source / "items.jsonl").exists():
-        return Brought(_own(source))
+        return Brought(own_record(source))
     loaded = load(source)
     known = {(response.item, response.contestant): response for response in loaded.responses}
     verdicts = list(loaded.labels())
     if source is None:
         for name in MEASURES:
             judge = ScorerJudge(measure(name))
-            asked = benchmark.cases(list(loaded.items.values()), loaded.responses)
+            asked = Protocol().cases(list(loaded.items.values()), loaded.responses)
             verdicts += judge.hear(case for case in asked if hears(judge, case))
     rows: list[list[Cell]] = [[what, count] for what, count in sorted(loaded.odd.items())]
     odd = (
@@ -92,14 +92,6 @@ def bring(source: Path | None, benchmark: Benchmark) -> Brought:
         else []
     )
     return Brought(Record(tuple(verdicts), loaded.items, known), odd)
-
-
-def _own(folder: Path) -> Record:
-    asked = {item.id: item for item in read_items(folder / "items.jsonl")}
-    responses = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
-    files = [folder / name for name in ("labels.jsonl", "verdicts.jsonl")]
-    verdicts = [verdict for file in files if file.exists() for verdict in read_verdicts(file)]
-    return Record(tuple(verdicts), asked, responses)
 
 
 def load(source: Path | None) -> Loaded:

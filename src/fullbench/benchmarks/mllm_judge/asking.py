@@ -12,7 +12,7 @@ from fullbench.judges.templates import Template
 from fullbench.judges.writing import describe, lengthen
 from fullbench.nouns.model import Model
 
-__all__ = ["CRITERIA", "LEVELS", "TRIALS", "describe", "judge", "lengthen", "wording", "words"]
+__all__ = ["CRITERIA", "LEVELS", "TRIALS", "contestants_wording", "describe", "judge", "lengthen", "wording", "words"]
 TRIALS = 6
 """How often the paper hears every case to see whether a judge is steady."""
 LEVELS = (
@@ -34,11 +34,20 @@ CRITERIA = {
 }
 
 
+def _prompt(name: str) -> str:
+    file = resources.files("fullbench.benchmarks.mllm_judge") / "prompts" / f"{name}.txt"
+    return file.read_text(encoding="utf-8")
+
+
 @cache
 def wording(name: str = "judge") -> Template:
     """One of the wordings that ship with the benchmark."""
-    file = resources.files("fullbench.benchmarks.mllm_judge") / "prompts" / f"{name}.txt"
-    return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=f"{name}.txt")
+    return Template.parse(_prompt(name), SLOTS, path=f"{name}.txt")
+
+
+def contestants_wording() -> str:
+    """The words in which contestants are asked, as the paper puts a prompt around each instruction."""
+    return _prompt("answer")
 
 
 def words() -> Mapping[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
+from fullbench.benchmarks.mllm_judge.cases import cases
 from fullbench.benchmarks.mllm_judge.record import assemble, released_items
 from fullbench.benchmarks.mllm_judge.release import Release
-from fullbench.files.nouns import own_items, read_items, read_responses, read_verdicts
+from fullbench.files.nouns import read_items
+from fullbench.files.own_layout import VERDICTS, own_items, own_record
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.nouns.benchmark import Cases
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
@@ -25,12 +27,11 @@ def items(source: Path | None = None) -> Iterable[Item]:
     return own_items(source) or released_items(assemble(Release.read(source)))
 
 
-def bring(source: Path | None, cases: Cases) -> Brought:
+def bring(source: Path | None = None) -> Brought:
     """Everything known about a source: of the release what it holds, of the sample what simple rules make of it.
 
     A folder in our own layout holds `items.jsonl`, and `responses.jsonl`, `labels.jsonl` of people, `verdicts.jsonl` of
-    judges and `reviews.jsonl` of people who reviewed these verdicts as far as there are such. `cases` says what of the
-    sample is judged.
+    judges and `reviews.jsonl` of people who reviewed these verdicts as far as there are such.
     """
     folder = source or SAMPLE
     if folder.is_file():
@@ -39,21 +40,14 @@ def bring(source: Path | None, cases: Cases) -> Brought:
         release = Release.read(folder)
         record = assemble(release)
         return Brought(record, [release.oddities.table()])
-    asked = {item.id: item for item in read_items(folder / "items.jsonl")}
-    answered = folder / "responses.jsonl"
-    given = read_responses(answered, items=set(asked)) if answered.exists() else ()
-    responses = {(response.item, response.contestant): response for response in given}
-    verdicts: list[Verdict] = []
-    for name in ("labels.jsonl", "verdicts.jsonl", "reviews.jsonl"):
-        if (folder / name).exists():
-            verdicts += read_verdicts(folder / name)
+    record = own_record(folder, (*VERDICTS, "reviews.jsonl"), answered=False)
     if source is None:
-        verdicts += _by_rule(list(asked.values()), Record((), asked, responses), cases)
-    return Brought(Record(tuple(verdicts), asked, responses))
+        record = replace(record, verdicts=(*record.verdicts, *_by_rule(record)))
+    return Brought(record)
 
 
-def _by_rule(asked: list[Item], known: Record, cases: Cases) -> Iterable[Verdict]:
+def _by_rule(known: Record) -> Iterable[Verdict]:
     for judge in (LengthJudge(), ChanceJudge(0), ReferenceJudge()):
-        for heard in judge.hear(cases(asked, known.responses.values(), trials=2)):
+        for heard in judge.hear(cases(list(known.items.values()), known.responses.values(), trials=2)):
             if isinstance(heard, Verdict):
                 yield heard

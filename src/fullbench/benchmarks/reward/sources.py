@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,14 @@ from fullbench.files.nouns import read_rows
 from fullbench.files.pictures import find_picture, read_picture
 from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item, Part, Turn
+from fullbench.nouns.note import Note
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
+from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
+from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
 SIDES = ("first", "second")
@@ -53,6 +57,20 @@ class Loaded:
         return Record(
             tuple(self.verdicts()), self.items, {(answer.item, answer.contestant): answer for answer in self.responses}
         )
+
+
+def items(name: str, source: Path | None = None) -> Iterable[Item]:
+    """What is asked in one benchmark."""
+    return load(source, name).items.values()
+
+
+def bring(name: str, source: Path | None = None) -> Brought:
+    """Answers and people's choices."""
+    loaded = load(source, name)
+    rows: list[list[Cell]] = [[what, count] for what, count in sorted(loaded.odd.items())]
+    title = Note("reward.odd", "What was odd in the data")
+    odd = [Table("oddities", title, headings("what", "rows"), rows)] if rows else []
+    return Brought(loaded.record(), odd)
 
 
 def load(source: Path | None, name: str) -> Loaded:

@@ -21,7 +21,7 @@ from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, Verdict
 
 
-def bring(released: str, source: Path | None) -> Brought:
+def bring(released: str, source: Path | None = None) -> Brought:
     """The verdicts of a release, or of the sample where no folder is given."""
     if source is None:
         return Brought(reviewed_sample())
@@ -44,7 +44,7 @@ def reviewed_sample() -> Record:
         responses += [Response.say(reply.prompt.tag, model.name, reply.text) for reply in model.answer(asked)]
     verdicts: list[Verdict] = []
     for model in contestants():
-        judge = PromptedJudge(model, criteria=asking.CRITERIA, ends=False)
+        judge = PromptedJudge(model, **asking.wording())
         written = [item for item in items if item.tags["reviewer"] == model.name]
         heard = judge.hear(asking.reviews(written, responses))
         verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
+from fullbench.files.nouns import read_items
 from fullbench.judges.peer_review.asking import questions, writing
 from fullbench.nouns.item import Item
 from fullbench.nouns.model import Model, Prompt
@@ -24,6 +28,11 @@ def contestants() -> list[Model]:
     from fullbench.court.contestants import contestants as court
 
     return list(court())
+
+
+def items(source: Path | None = None) -> Iterable[Item]:
+    """Questions of a file (tags `image` and `reviewer` on each), or those that the court's contestants wrote."""
+    return sample() if source is None else read_items(source)
 
 
 def sample() -> list[Item]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,11 +45,9 @@ def is_judged(item: Item) -> bool:
     return item.tags.get("verified") != "no" and item.tags.get("label", "correct") == "correct"
 
 
-def references(items_: Iterable[Item]) -> Iterator[Response]:
+def references(items: Iterable[Item]) -> list[Response]:
     """The verified references as the answers of one more contestant."""
-    for item in items_:
-        if item.reference:
-            yield Response.say(item.id, REFERENCE, item.reference)
+    return [Response.say(item.id, REFERENCE, item.reference) for item in items if item.reference]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from fullbench.judges.peer_review.wording import Wording, shipped
 from fullbench.nouns.ballot import Choice, Real
@@ -105,6 +106,11 @@ def reviews(
         for criterion in CRITERIA
     ]
     return chain(*by_criterion)
+
+
+def wording() -> dict[str, Any]:
+    """What each of the two rulings goes by; the words around it are those of any judge of pairs: no scale has ends."""
+    return {"criteria": CRITERIA, "ends": False}
 
 
 def correlations(items: Sequence[Item], responses: Iterable[Response]) -> Iterator[Case]:

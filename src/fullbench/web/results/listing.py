@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from fullbench.nouns.verdict import FAULTS
 from fullbench.web.results import search, tables
 from fullbench.web.results.filters import Filter, Numbered
+from fullbench.web.results.flags import FLAGS, Flags
 from fullbench.web.results.wording import answer_name, mark_in_words, placing
 
 PAGE = 50
@@ -28,8 +29,8 @@ class Shown:
     sample: int = 0
 
 
-@dataclass(frozen=True)
-class Line:
+@dataclass(frozen=True, kw_only=True)
+class Line(Flags):
     """One verdict as a line of the list."""
 
     id: int
@@ -45,10 +46,6 @@ class Line:
     trial: int
     fault: str | None
     shown: Sequence[Shown]
-    split: bool
-    swapped: bool
-    met: bool
-    opposed: bool
 
     @property
     def in_words(self) -> list[list[str]]:
@@ -88,26 +85,14 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
     if numbered.impossible:
         return Page((), None, None)
     v, n, i, c = tables.verdicts.c, tables.names, tables.items.c, tables.cases.c
-    matching = _matching(connection, numbered)
-    if matching is None:
-        return Page((), None, None)
-    asked, id_ = matching
-    if withheld is not None:
-        asked = asked.where(id_.not_in(_on(withheld)))
-    walked = (v.judge_id,) if numbered.walked and id_ is v.id else ()
-    if after is not None:
-        asked = asked.where(id_ > after).order_by(*walked, id_)
-    else:
-        asked = asked if before is None else asked.where(id_ < before)
-        asked = asked.order_by(*(column.desc() for column in walked), id_.desc())
-    ids = list(connection.execute(asked.limit(size + 1)).scalars())
+    ids = _ids(connection, numbered, _Stretch(before, after), size + 1, withheld)
     more, ids = len(ids) > size, ids[:size]
     if after is not None:
         ids.reverse()
     columns = (
         *(v.id, c.key, i.name, i.title, v.judge_id, v.ballot_id, v.criterion_id, v.trial, v.fault, v.shown, v.marks),
         *(v.study_id, v.rater_id, v.revision, v.samples),
-        *(v.split, v.swapped, v.met, v.opposed),
+        *(v[flag] for flag in FLAGS),
     )
     rows = connection.execute(
         select(*columns)
@@ -127,6 +112,52 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
     return Page(lines, older, newer)
 
 
+@dataclass(frozen=True)
+class _Stretch:
+    """The newest verdicts, those entered before an id, or the next ones after it."""
+
+    before: int | None = None
+    after: int | None = None
+
+    def bounds(self, id_: Any) -> list[ColumnElement[bool]]:
+        if self.after is not None:
+            return [id_ > self.after]
+        return [] if self.before is None else [id_ < self.before]
+
+    def order(self, *columns: Any) -> list[Any]:
+        return [column if self.after is not None else column.desc() for column in columns]
+
+
+_ALL = _Stretch()
+
+
+def _ids(
+    connection: Connection, numbered: Numbered, stretch: _Stretch, most: int, withheld: Select[Any] | None
+) -> list[int]:
+    """At most so many ids of a stretch that a filter finds, in the stretch's order."""
+
+    def found(within: int | None) -> list[int]:
+        matching = _matching(connection, numbered, within, stretch)
+        if matching is None:
+            return []
+        asked, id_ = matching
+        if withheld is not None:
+            asked = asked.where(id_.not_in(_on(withheld)))
+        v = tables.verdicts.c
+        walked = (v.judge_id,) if numbered.walked and id_ is v.id else ()
+        ordered = asked.where(*stretch.bounds(id_)).order_by(*stretch.order(*walked, id_))
+        return list(connection.execute(ordered.limit(most)).scalars())
+
+    # Asked for the newest hits of a rare word, PostgreSQL walks through all verdicts; asked for the newest thousands,
+    # it looks the word up. Where those do not fill a page, it is asked for all of them.
+    if numbered.filter.q and connection.dialect.name == "postgresql":
+        ids = found(MOST + 1)
+        hits = _matching(connection, Numbered.of(connection, Filter(q=numbered.filter.q)), MOST + 1, stretch)
+        if len(ids) == most or hits is None or _counted(connection, hits[0]) <= MOST:
+            return ids
+    return found(None)
+
+
 def _on(items: Select[Any]) -> Select[Any]:
     """The verdicts on some items."""
     return select(tables.verdicts.c.id).where(tables.verdicts.c.item_id.in_(items))
@@ -136,6 +167,7 @@ def _line(row: Any, known: dict[int, str]) -> Line:
     shown = orjson.loads(row.shown)
     marks = [None] * len(shown) if row.marks is None else orjson.loads(row.marks)
     samples = orjson.loads(row.samples) if row.samples else [0] * len(shown)
+    flags: dict[str, Any] = {flag: bool(getattr(row, flag)) for flag in FLAGS}
     return Line(
         id=row.id,
         study=known[row.study_id],
@@ -153,18 +185,17 @@ def _line(row: Any, known: dict[int, str]) -> Line:
             Shown(known[contestant], mark, sample)
             for contestant, mark, sample in zip(shown, marks, samples, strict=True)
         ],
-        split=bool(row.split),
-        swapped=bool(row.swapped),
-        met=bool(row.met),
-        opposed=bool(row.opposed),
+        **flags,
     )
 
 
-def _matching(connection: Connection, numbered: Numbered, within: int | None = None) -> tuple[Select[Any], Any] | None:
+def _matching(
+    connection: Connection, numbered: Numbered, within: int | None = None, stretch: _Stretch = _ALL
+) -> tuple[Select[Any], Any] | None:
     """A SELECT of the ids that are found, and its column of ids; None where a search asks for nothing.
 
     It begins where the ids come in order and few: at the search, else at a contestant's verdicts, else at all of them.
-    `within` looks at so many hits of a search only, the newest.
+    `within` looks at so many hits of a search only, the first ones of a stretch.
     """
     v, s, wanted = tables.verdicts.c, tables.shown.c, numbered.filter
     if wanted.q:
@@ -174,7 +205,7 @@ def _matching(connection: Connection, numbered: Numbered, within: int | None = N
         index, id_, match = hits
         asked = select(id_).select_from(index).where(match)
         if within is not None:
-            inner = asked.order_by(id_.desc()).limit(within).subquery()
+            inner = asked.where(*stretch.bounds(id_)).order_by(*stretch.order(id_)).limit(within).subquery()
             id_ = inner.c[0]
             asked = select(id_)
         return asked.join(tables.verdicts, v.id == id_).where(numbered.conditions()), id_

@@ -1,0 +1,25 @@
+"""What is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fullbench.nouns.ballot import Choice, Ranking, Score
+from fullbench.nouns.case import Case
+from fullbench.nouns.case import cases as cases_of
+from fullbench.nouns.item import Item
+from fullbench.nouns.response import Response
+
+_TASKS = ("score", "pair", "batch")
+
+
+def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
+    """By the item's tag `task`: every answer scored, every two compared in both orders, or all ranked both ways.
+
+    An item without the tag is heard in all three ways.
+    """
+    answers = list(responses)
+    chosen = {task: [item for item in items if item.tags.get("task", task) == task] for task in _TASKS}
+    yield from cases_of(chosen["score"], answers, Score(1, 5), trials=trials)
+    yield from cases_of(chosen["pair"], answers, Choice(), size=2, orders="both", trials=trials)
+    yield from cases_of(chosen["batch"], answers, Ranking(), size=None, orders="both", trials=trials)
