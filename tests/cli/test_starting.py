@@ -46,3 +46,21 @@ def test_a_metric_as_the_judge_loads_neither_other_commands_nor_what_speaks_to_s
     loaded = set(done.stderr.split())
     assert "fullbench.cli.judge" in loaded
     assert not loaded & {"fullbench.cli.app", "fullbench.cli.people", "fullbench.models.chat", "aiohttp", "scipy"}
+
+
+@pytest.mark.parametrize(("counting", "frozen"), [(False, True), (True, False)])
+def test_a_command_that_ends_looks_for_cycles_once_more_only_for_libraries_that_count_what_is_left(counting, frozen):
+    # What is registered first runs last. Libraries made with nanobind have classes of a kind like this one.
+    code = (
+        "import atexit, gc, sys; atexit.register(lambda: print('frozen', gc.get_freeze_count()));"
+        f"kind = type('nb_type', (type,), {{'__module__': 'nanobind'}}) if {counting} else None;"
+        "from fullbench.cli import main; sys.argv = ['fullbench', '--version']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (int(done.stdout.split("frozen ")[1]) > 10_000) is frozen
+
+
+def test_the_library_of_lakes_is_known_for_one_that_counts_what_is_left():
+    pytest.importorskip("duckdb")
+    code = "import duckdb; print(any(kind.__module__ == 'nanobind' for kind in type.__subclasses__(type)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"

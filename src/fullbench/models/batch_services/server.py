@@ -19,8 +19,9 @@ from fullbench.files.writers import replacing
 from fullbench.hygiene import masked, masked_bytes
 from fullbench.models.chat import ChatModel
 from fullbench.models.net import complaints
+from fullbench.models.net.http import CONNECT_SECONDS
 from fullbench.models.net.streaming import complete
-from fullbench.models.net.transport import CONNECT_SECONDS, LONGEST_WAIT, proxy_for
+from fullbench.models.net.transport import LONGEST_WAIT, proxy_for
 from fullbench.models.prices import is_local
 from fullbench.models.replies import Trouble, refusal
 
@@ -185,7 +186,7 @@ class BatchServer(ABC):
 
     async def _within(self, send: Sender) -> Any:
         timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=self.model.limits.timeout)
-        proxy = proxy_for(URL(self.model.url))
+        proxy = proxy_for(self.model.url)
         try:
             async with aiohttp.ClientSession(timeout=timeout, proxy=proxy) as session:
                 return await send(session)

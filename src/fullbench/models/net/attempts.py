@@ -1,13 +1,10 @@
-"""One prompt's attempts: how many there were, and how a body is read at each."""
+"""One prompt's attempts: how many there were."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
-
-from fullbench.models.payloads import LARGEST, TooLarge
 from fullbench.models.replies import Trouble
 from fullbench.nouns.call import FailureKind
 from fullbench.nouns.model import Prompt
@@ -43,20 +40,3 @@ def lasting(prompt: Prompt) -> FailureKind:
     may come back."""
     files = [picture.source for turn in prompt.turns for picture in turn.pictures if isinstance(picture.source, Path)]
     return "permanent" if all(file.exists() for file in files) else "passing"
-
-
-async def whole_body(response: aiohttp.ClientResponse) -> bytes:
-    """All of a body, up to so many bytes; its connection is free again then, or closed where it broke off."""
-    try:
-        if (response.content_length or 0) > LARGEST:
-            raise TooLarge
-        chunks, size = [], 0
-        async for chunk in response.content.iter_any():
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > LARGEST:
-                raise TooLarge
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-    except BaseException:
-        response.close()
-        raise

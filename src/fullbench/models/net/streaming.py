@@ -16,6 +16,8 @@ from fullbench.nouns.model import Prompt, Reply
 
 SLOW_PULL = 0.001
 LONGEST_TURN = 0.01
+ADDRESS_SECONDS = 300.0
+"""For so long a server's address is not looked up again: every new connection would ask."""
 LONG_PAUSE = 1.0
 """A caller who is away for so many seconds is busy with something else than with replies."""
 T = TypeVar("T")
@@ -124,10 +126,25 @@ class _Loop(asyncio.SelectorEventLoop):
         self._lost = self.pause = 0.0
         self._left = self.resumed = time.monotonic()
         self._aside: ThreadPoolExecutor | None = None
+        self._addresses: dict[tuple[Any, ...], tuple[float, asyncio.Task[list[Any]]]] = {}
         super().__init__()
 
     def time(self) -> float:
         return time.monotonic() - self._lost
+
+    async def getaddrinfo(
+        self, host: str | bytes | None, port: str | bytes | int | None,
+        *, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0,  # noqa: A002 - the name that loops have
+    ) -> list[Any]:  # fmt: skip
+        """As any loop's, but all who ask for the same wait for one lookup; one that failed is tried again."""
+        key = (host, port, family, type, proto, flags)
+        asked, lookup = self._addresses.get(key, (0.0, None))
+        if lookup is None or self.time() - asked > ADDRESS_SECONDS or (lookup.done() and lookup.exception()):
+            lookup = self.create_task(
+                super().getaddrinfo(host, port, family=family, type=type, proto=proto, flags=flags)
+            )
+            self._addresses[key] = self.time(), lookup
+        return await asyncio.shield(lookup)
 
     def turn(self, seconds: float | None) -> None:
         """Run until something lands, but no longer than so many seconds."""

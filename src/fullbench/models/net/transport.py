@@ -8,19 +8,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import TracebackType
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
-
-import aiohttp
-from aiohttp.payload import BytesPayload, Payload
-from yarl import URL
 
 from fullbench.errors import InputError, ModelError
 from fullbench.hygiene import masked_bytes
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import complaints
-from fullbench.models.net.attempts import RATE_LIMITED, Tries, lasting, whole_body
+from fullbench.models.net.attempts import RATE_LIMITED, Tries, lasting
 from fullbench.models.net.deadlines import Deadlines
 from fullbench.models.net.hedging import Hedge, race
+from fullbench.models.net.http import BrokenOff, Connections, Exchange, NoConnection, NoHttp
 from fullbench.models.net.limits import Throttle
 from fullbench.models.net.providers import Provider
 from fullbench.models.net.spending import purse
@@ -35,7 +33,6 @@ from fullbench.nouns.model import Prompt, Reply
 
 LONGEST_WAIT = 30.0
 CONNECT_TRIES = 3
-CONNECT_SECONDS = 10.0
 UNCLEAR_TRIES = 5
 ALIEN_TRIES = 5
 """So many replies that no such API would send, before any other: the server is none."""
@@ -67,14 +64,6 @@ class Line:
         return masked_bytes(raw, self.secret)
 
 
-class _Body(BytesPayload):
-    """Bytes to send; larger ones too (aiohttp would warn of those above a megabyte)."""
-
-    def __init__(self, value: bytes, media: str) -> None:
-        Payload.__init__(self, value, content_type=media)
-        self._size = len(value)
-
-
 class Caller:
     """Asks one server, as many prompts at a time as its throttle lets through."""
 
@@ -86,7 +75,7 @@ class Caller:
         self._deadlines = Deadlines(line.limits.timeout)
         self._gate = provider.gate(line.model)
         self._hedge = None if line.limits.hedge is None else Hedge(line.limits.hedge)
-        self._url = URL(line.dialect.url(line.base, line.model), encoded=True)
+        self._url = line.dialect.url(line.base, line.model)
         self._purse = purse()
         self._answered = False
         self._unclear = self._aliens = 0
@@ -94,24 +83,19 @@ class Caller:
         self.ended: ModelError | None = None
         self._clock: Callable[[], float]
         self._closing: asyncio.Event
-        self._session: aiohttp.ClientSession
+        self._connections: Connections
 
     async def __aenter__(self) -> Caller:
         self._clock = asyncio.get_running_loop().time
         self._last_answer = self._clock()
         self._closing = asyncio.Event()
-        self._session = aiohttp.ClientSession(
-            headers={
-                **self._line.dialect.headers(self._line.secret),
-                "Accept": "application/json",
-                "Accept-Encoding": ENCODINGS,
-            },
-            auto_decompress=False,  # a few bytes may unpack to gigabytes: see `payloads.unpacked`
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=proxy_for(self._url),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-        )
+        headers = {
+            **self._line.dialect.headers(self._line.secret),
+            "Accept": "application/json",
+            "Accept-Encoding": ENCODINGS,
+            "Content-Type": self._line.dialect.media,
+        }
+        self._connections = Connections(self._url, headers, proxy_for(self._url))
         return self
 
     async def __aexit__(
@@ -119,7 +103,7 @@ class Caller:
     ) -> None:
         await self._throttle.close()
         self._deadlines.close()
-        await self._session.close()
+        self._connections.close()
 
     @property
     def width(self) -> int:
@@ -135,7 +119,7 @@ class Caller:
         """
         line, tally = self._line, Tally(shares=self._line.shares)
         try:
-            body = _Body(line.dialect.body(line.model, prompt, line.sampling), line.dialect.media)
+            body = line.dialect.body(line.model, prompt, line.sampling)
         except InputError as error:
             return Reply(prompt, error=str(error), failure=lasting(prompt))
         guess = 0
@@ -168,7 +152,7 @@ class Caller:
     def _failed(self, prompt: Prompt, tally: Tally, why: str, kind: FailureKind = "passing") -> Reply:
         return Reply(prompt, usage=tally.usage(self._line.price), error=why, failure=kind)
 
-    async def _attempt(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
+    async def _attempt(self, body: bytes, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
         await self._throttle.enter()
         try:
             if self._gate.shut:
@@ -177,7 +161,7 @@ class Caller:
         finally:
             self._throttle.leave()
 
-    async def _behind_gate(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
+    async def _behind_gate(self, body: bytes, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
         """Wait until the server may be asked again, and ask; when it has been gone for too long, the run ends."""
         gate, limits = self._gate, self._line.limits
         while wait := gate.turn():
@@ -210,7 +194,7 @@ class Caller:
                 f"({trouble.message}); what was done is kept, and the same command goes on from here"
             )
 
-    async def _send(self, body: Payload, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
+    async def _send(self, body: bytes, prompt: Prompt, guess: int, tally: Tally) -> Answer | Trouble:
         await self._take_turn(guess)
         sent, started = self._throttle.clock(), time.monotonic()
         before = tally.tokens_in + tally.tokens_out
@@ -242,7 +226,7 @@ class Caller:
         else:
             self._gate.good()
 
-    async def _posted(self, body: Payload, prompt: Prompt, tally: Tally) -> Answer | Trouble:
+    async def _posted(self, body: bytes, prompt: Prompt, tally: Tally) -> Answer | Trouble:
         after = None if self._hedge is None else self._hedge.after()
         if after is None:
             return await self._post(body, prompt, tally)
@@ -255,36 +239,35 @@ class Caller:
         if wait:
             await asyncio.sleep(wait)
 
-    async def _post(self, body: Payload, prompt: Prompt, tally: Tally) -> Answer | Trouble:
+    async def _post(self, body: bytes, prompt: Prompt, tally: Tally) -> Answer | Trouble:
         """One attempt. Once the server has said 200 the call counts as answered, whatever comes after."""
-        seen, task = 0, self._deadlines.begin()
+        exchange, task = Exchange(), self._deadlines.begin()
         try:
-            response = await self._session.post(self._url, data=body, allow_redirects=False)
-            seen = response.status
-            if seen == 200:
-                tally.calls += 1
-            raw = self._line.hide(
-                unpacked(await whole_body(response), response.headers.get("Content-Encoding", "").lower())
-            )
+            await self._connections.post(body, exchange)
+            raw = unpacked(exchange.body, exchange.headers.get("content-encoding", "").lower())
         except (Misshapen, TooLarge) as error:
-            return self._unpackable(str(error), seen, prompt, tally)
-        except aiohttp.ClientConnectorError as error:
+            return self._unpackable(str(error), exchange.status, prompt, tally)
+        except NoConnection as error:
             tally.retries += 1
-            return Trouble("again", f"no connection ({error.strerror or error})", unconnected=True)
-        except aiohttp.ConnectionTimeoutError:
-            tally.retries += 1
-            return Trouble("again", "no connection in time", unconnected=True)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return self._broken_off(error, seen, prompt, tally)
+            return Trouble("again", str(error), unconnected=True)
+        except NoHttp as error:
+            self._count_broken(exchange.status, prompt, tally)
+            return Trouble("again", str(error), alien="something that is no HTTP")
+        except BrokenOff as error:
+            self._count_broken(exchange.status, prompt, tally)
+            return Trouble("again", f"the connection broke off ({error})")
         except asyncio.CancelledError:
             if not self._deadlines.cut(task):
                 raise
-            return self._broken_off(TimeoutError(), seen, prompt, tally)
+            self._count_broken(exchange.status, prompt, tally)
+            return Trouble("again", f"no whole answer within {self._line.limits.timeout:g} s")
         finally:
             self._deadlines.end(task)
-        if seen != 200:
+            tally.calls += exchange.status == 200
+        raw = self._line.hide(raw)
+        if exchange.status != 200:
             tally.retries += 1
-            return refusal(seen, raw, response.headers)
+            return refusal(exchange.status, raw, exchange.headers)
         return read(self._line.dialect, raw, prompt, tally, self._line.model)
 
     def _unpackable(self, why: str, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
@@ -294,16 +277,11 @@ class Caller:
         tally.tokens_in += estimate(prompt, self._line.model)
         return Trouble("garbled", f"200 with {why}")
 
-    def _broken_off(self, error: Exception, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
+    def _count_broken(self, seen: int, prompt: Prompt, tally: Tally) -> None:
         if seen == 200:
             tally.tokens_in += estimate(prompt, self._line.model)
         else:
             tally.retries += 1
-        if isinstance(error, TimeoutError):
-            return Trouble("again", f"no whole answer within {self._line.limits.timeout:g} s")
-        if isinstance(error, aiohttp.ClientResponseError):
-            return Trouble("again", "what came is no HTTP", alien="something that is no HTTP")
-        return Trouble("again", f"the connection broke off ({type(error).__name__})")
 
     def _over(self, trouble: Trouble, tries: Tries) -> tuple[str, FailureKind] | None:
         """The error that ends the prompt, and whether it lasts; None when it may be tried again."""
@@ -350,8 +328,9 @@ class Caller:
             return
 
 
-def proxy_for(url: URL) -> str | None:
+def proxy_for(url: str) -> str | None:
     """The proxy that the environment names for this address; looked up once, since every call would cost."""
-    if is_local(str(url)) or proxy_bypass(url.host or ""):
+    parts = urlsplit(url)
+    if is_local(url) or proxy_bypass(parts.hostname or ""):
         return None
-    return getproxies().get(url.scheme)
+    return getproxies().get(parts.scheme)
