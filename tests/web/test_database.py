@@ -106,6 +106,15 @@ def test_a_schema_that_this_version_does_not_know_is_one_sentence_and_nothing_is
     engine.dispose()
 
 
+@both
+def test_tables_of_somebody_else_are_not_taken_for_ours(engine):
+    with writing(engine) as connection:
+        connection.exec_driver_sql("CREATE TABLE users (id integer PRIMARY KEY, shoe_size integer)")
+    with pytest.raises(InputError, match=r"users.* already exists\); check the URL$"):
+        upgrade(engine)
+    assert inspect(engine).get_table_names() == ["users"]
+
+
 def test_serve_brings_a_data_folder_of_the_first_days_up_to_date_and_refuses_what_it_does_not_know(tmp_path):
     url = f"sqlite:///{tmp_path / '旧.sqlite'}"
     older(url)

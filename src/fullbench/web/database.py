@@ -130,14 +130,14 @@ def upgrade(engine: Engine) -> None:
             config.attributes["connection"] = connection
             if version is not None:
                 command.upgrade(config, "head")
-            metadata.create_all(connection)
+            # In a database without our schema, a table of one of these names is somebody else's: an error, not ours.
+            metadata.create_all(connection, checkfirst=version is not None)
             if version is None:
                 command.stamp(config, "head")
-    except OperationalError as error:
-        reason = str(error.orig).strip().splitlines()[0]
-        raise InputError(f"the database {shown(engine)} cannot be opened ({reason}); check the URL") from error
     except SQLAlchemyError as error:
-        raise InputError(f"the database {shown(engine)} cannot be brought up to date ({error})") from error
+        reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        what = "opened" if isinstance(error, OperationalError) else "brought up to date"
+        raise InputError(f"the database {shown(engine)} cannot be {what} ({reason}); check the URL") from error
 
 
 def made_with(table: Table, statements: Mapping[str, Sequence[str]]) -> None:
