@@ -51,9 +51,9 @@ from fullbench.reports.palette import GRID, INK, MUTED
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PAPER = "#ffffff"
 MARGIN = 44
-NARROW = 176
+NARROW = 168
 """The width of a narrow chart without its words: with them it fits a phone."""
-SQUARE = 190
+SQUARE = 184
 """The same for one that is as high as wide."""
 MEASURED_IN = "sans-serif"
 """An SVG's texts are measured in the font that the drawing library brings along. Of any other it opens the file for
@@ -154,10 +154,10 @@ def narrowed(drawn: Chart) -> Chart:
     else:
         spec["width"] = NARROW
     config = dict(spec["config"])
-    config["axis"] = {**config["axis"], "labelLimit": 110}
+    config["axis"] = {**config["axis"], "labelLimit": 100}
     config["axisX"] = {"tickCount": 4}
     config["legend"] = {**config["legend"], "columns": 1, "labelLimit": 150}
-    return Chart({**spec, "config": config, "usermeta": {"margin": 8}}, drawn.alt)
+    return Chart({**spec, "config": config, "usermeta": {"margin": 18}}, drawn.alt)
 
 
 def _moved(layer: Spec, share: float) -> Spec:
@@ -165,7 +165,7 @@ def _moved(layer: Spec, share: float) -> Spec:
     are cut where they would reach far beyond it."""
     mark = layer["mark"]
     if isinstance(mark, dict) and mark["type"] == "text" and layer["encoding"]["text"].get("field") == "label":
-        mark = {**mark, "limit": 70}
+        mark = {**mark, "limit": 56}
     encoding = {
         name: {**channel, "value": channel["value"] * share} if name in {"x", "y"} and "value" in channel else channel
         for name, channel in layer["encoding"].items()

@@ -109,10 +109,11 @@ def test_every_page_shows_the_names_and_says_the_full_ones(sites):
 
     listed = named.get("/judges").text
     assert re.search(
-        r'<span title="steady">稳健评审 &lt;S&gt;</span></a> <span class="origin">实验室 · 2024-05', listed
+        r'<a href="[^"]+" title="steady">稳健评审 &lt;S&gt;</a> <span class="origin">实验室 · 2024-05', listed
     )
     judges = re.search(r'id="judges">.*?</table>', listed, re.DOTALL)[0]
-    assert re.search(r'title="steady"[^>]*>稳健评审 &lt;S&gt; <span class="origin">实验室 · 2024-05</span>', judges)
+    link = rf'<a href="{Served().judge("steady")}">稳健评审 &lt;S&gt;</a>'
+    assert re.search(rf'title="steady"[^>]*>{link} <span class="origin">实验室 · 2024-05</span>', judges)
 
     card = named.get(Served().judge("steady")).text
     assert "<h1>Judge card: 稳健评审 &lt;S&gt;</h1>" in card
