@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,7 +40,9 @@ def test_chances_of_tokens_are_those_of_legal_rulings():
 
 
 def test_a_judge_that_boasts_is_found_and_one_that_does_not_is_not():
-    cases = [case for case in docket(SIZES["default"], 0) if case.item.tags["part"] in {"pairs", "reworded"}]
+    asked = replace(SIZES["default"], scores=0, rankings=0, drawn=0, looks=0, veiled=0, sways=(), attacks=0)
+    cases = [case for case in docket(asked, 0) if case.item.tags["part"] in {"pairs", "reworded"}]
+    assert len(cases) == 310
     for boast, too_sure in ((0.0, False), (2.0, True)):
         judge = named("noisy", {"states": "1", "boast": str(boast)})
         record = record_of(judge, cases)

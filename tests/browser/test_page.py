@@ -104,3 +104,21 @@ def test_controls_and_tables_have_names(opened):
     assert 'columnheader "rating"' in tree
     assert 'rowheader "glm"' in tree
     assert 'img "A red disc."' in tree
+
+
+def test_a_mark_says_its_figure_lights_its_row_and_leads_to_it(opened):
+    """As on the site: the same script, the same tip, the same colours and font."""
+    section = opened.locator("section").filter(has=opened.locator("caption", has_text="Leaderboard")).first
+    row = section.locator("tbody tr").filter(has_text="glm")
+    mark = section.locator(".values a").filter(has=opened.locator("path[data-tip^='glm']")).last
+    mark.hover()
+    figure = row.locator(".value").first.inner_text()
+    assert opened.locator(".tip").inner_text().startswith(f"glm: {figure[0]}")
+    assert section.locator("tbody tr.lit").all_inner_texts() == row.all_inner_texts()
+    row.locator("td").last.hover()
+    assert section.locator(".values a.lit").count() == 2, "its dot and its interval"
+    mark.click()
+    assert opened.url.endswith(f"#{row.get_attribute('id')}")
+    assert opened.evaluate("document.fonts.check('16px \"Roboto Latin\"')")
+    assert opened.evaluate("[...document.fonts].some((face) => face.status === 'loaded')")
+    assert opened.heard == []

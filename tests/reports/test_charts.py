@@ -4,6 +4,7 @@ import io
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -14,7 +15,7 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Table
 from fullbench.reports import charts
-from fullbench.reports.charts import chart, png, svg, write_chart
+from fullbench.reports.charts import FONTS, chart, narrowed, png, svg, write_chart
 from fullbench.reports.localised import localised
 from tests.reports.sample import LEADERBOARD, PROFILE, QUADRANTS, TABLES
 
@@ -34,6 +35,24 @@ def test_every_kind_draws_its_rows_and_says_what_it_shows(table):
         assert label in ("unheard", LEADERBOARD.rows[1][0]) or label in shown
     assert "null" not in shown
     assert "undefined" not in shown
+
+
+@pytest.mark.parametrize(
+    "table", [table for table in [*TABLES, PROFILE, QUADRANTS] if table.chart["kind"] != "matrix"],
+    ids=lambda table: table.chart["kind"],
+)  # fmt: skip
+def test_every_kind_fits_a_phone_with_words_as_large_and_marks_that_say_the_same(table):
+    wordy = replace(table, rows=[(f"{row[0]} with a name that nobody can say at once", *row[1:]) for row in table.rows])
+    wide, narrow = chart(wordy), narrowed(chart(wordy))
+    roots = [ET.fromstring(svg(drawn)) for drawn in (wide, narrow)]
+    assert float(roots[1].get("width")) <= 340 < float(roots[0].get("width"))
+    said, sizes = ([[one.get(name) for one in root.iter() if one.get(name)] for root in roots]
+                   for name in ("aria-label", "font-size"))  # fmt: skip
+    marks = [
+        {words for words in some if words.count(":") and "axis" not in words and "legend" not in words} for some in said
+    ]
+    assert marks[0] == marks[1]
+    assert set(sizes[0]) == set(sizes[1])
 
 
 def test_a_row_without_a_figure_is_not_drawn_and_the_best_is_on_top():
@@ -104,7 +123,8 @@ def test_quadrants_have_their_names_and_a_figure_without_bound_stands_at_the_upp
 def test_chinese_stays_text_in_svg_under_fonts_that_browsers_have():
     text = svg(chart(LEADERBOARD))
     assert ">智谱</text>" in text
-    assert "PingFang SC" in text
+    assert set(re.findall(r'<text [^>]*font-family="([^"]*)"', text)) == {FONTS}
+    assert "PingFang SC" in FONTS
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", text)
 
 
@@ -178,7 +198,7 @@ def test_a_curve_is_drawn_for_each_label():
     assert {"a", "b"} <= set(texts(drawn))
 
 
-def test_a_chart_is_laid_out_once_for_page_svg_and_png_and_the_pixels_are_the_converters_own(monkeypatch):
+def test_a_chart_is_laid_out_once_for_page_and_svg_once_for_png_and_the_pixels_are_the_converters_own(monkeypatch):
     import vl_convert
 
     drawn = chart(LEADERBOARD)
@@ -190,7 +210,9 @@ def test_a_chart_is_laid_out_once_for_page_svg_and_png_and_the_pixels_are_the_co
     assert svg(drawn) == svg(drawn)
     with Image.open(io.BytesIO(png(drawn))) as image, Image.open(io.BytesIO(whole)) as expected:
         assert np.array_equal(np.asarray(image), np.asarray(expected))
-    assert len(asked) == 1
+    assert svg(drawn)
+    assert png(drawn)
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(

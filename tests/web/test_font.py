@@ -11,7 +11,7 @@ FONTS = ("roboto-regular.woff2", "roboto-bold.woff2")
 
 
 def test_the_font_comes_from_us_once_and_is_kept_for_ever(client):
-    style = static_file("app.css").read_text(encoding="utf-8")
+    style = static_file("shared.css").read_text(encoding="utf-8")
     asked = [f"/static/{name}" for name in re.findall(r'url\("([^"]+)"\)', style)]
     assert asked == [static_url(name) for name in FONTS]
     preload = re.compile(r'<link rel="preload" href="([^"]+)" as="font" type="font/woff2" crossorigin>')
@@ -36,7 +36,7 @@ def test_a_copy_takes_font_and_licence_along():
 
 def test_chinese_asks_for_no_font():
     """The ranges of the style hold no Chinese character, sign or full-width form."""
-    ranges = re.findall(r"unicode-range: ([^;]+);", static_file("app.css").read_text(encoding="utf-8"))
+    ranges = re.findall(r"unicode-range: ([^;]+);", static_file("shared.css").read_text(encoding="utf-8"))
     spans = [
         tuple(int(end, 16) for end in (span.strip().removeprefix("U+").split("-") * 2)[:2])
         for listed in ranges

@@ -58,6 +58,9 @@ def report(
         ),
     ] = None,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
+    names: Annotated[
+        Path | None, typer.Option(help="A TOML file of names, or a study with [names], for the page and charts.")
+    ] = None,
     unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
     as_json: JsonOption = False,
@@ -83,10 +86,12 @@ def report(
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
+    from fullbench.reports.names import ShownNames
     from fullbench.reports.overview import page
     from fullbench.studies import seated, specs
 
     joining = rule_of(rule)
+    chosen = ShownNames() if names is None else ShownNames.read(names)
     if benchmark and joining != "default":
         raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
     voted = [] if labels is None else list(read_verdicts(labels))
@@ -124,13 +129,16 @@ def report(
             from fullbench.studies.about import read_about
 
             shown = with_about(shown, read_about(about))
+        if names is not None:
+            chosen.refuse_taken({*columns.names["judge"], *columns.names["contestant"]}, names)
         if charts is not None:
             from fullbench.reports.charts import write_charts
 
-            for path in write_charts(shown, charts):
+            for path in write_charts([chosen.table(table) for table in shown], charts):
                 say(f"The chart: {path}")
         if paged is not None:
-            page(book.title, record, shown, paged, source={"ledger": book.digest()}, unveiled=unveiled)
+            source = {"ledger": book.digest()}
+            page(book.title, record, shown, paged, source=source, unveiled=unveiled, names=chosen)
             say(f"The page: {paged}")
         else:
             show(shown, as_json=as_json, out=out)

@@ -214,7 +214,7 @@ class Columns:
         sizes = self.shown
         for size in np.unique(sizes[sizes > 1]):
             index = np.flatnonzero(sizes == size)
-            at = self.start[index].astype(np.int64)
+            at = self.start[index]
             if size == 2:
                 twice[index] = self.contestant[at] == self.contestant[at + 1]
                 continue

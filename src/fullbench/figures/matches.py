@@ -38,7 +38,10 @@ CALLED: dict[Rule, str] = {
 
 Codes = npt.NDArray[Any]
 """Whole numbers in as few bytes as they need: widen them before arithmetic."""
-_BLOCK = 1 << 16
+_BLOCK = 1 << 13
+"""So many comparisons at once: few enough that what is needed on the way is nothing beside what comes of it."""
+_STEP = 1 << 16
+"""So many comparisons of marks given apart in one step: many, for steps are many where items are few."""
 
 Outcomes = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -251,7 +254,7 @@ def _apart(columns: Columns) -> Iterator[tuple[Rows, Codes]]:
     for size in np.unique(sizes[sizes > 1]).tolist():
         panel = order[begin[sizes == size][:, None] + np.arange(size)].T
         lefts, rights = np.triu_indices(size, 1)
-        together = max(1, _BLOCK // panel.shape[1])  # few items make pairs too short to be worth a step each
+        together = max(1, _STEP // panel.shape[1])  # few items make pairs too short to be worth a step each
         for pair in range(0, len(lefts), together):
             here, there = panel[lefts[pair : pair + together]].ravel(), panel[rights[pair : pair + together]].ravel()
             meet = (names[here] != names[there]) & (

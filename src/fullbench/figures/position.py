@@ -35,6 +35,9 @@ def position(settled: Matches) -> Position | None:
     same = clustered.share(np.isclose(means[0, both], means[1, both]).astype(np.float64), item[both])
     del means, item
     decided = np.flatnonzero(both[pair] & (plays.outcome != 0.5) & (plays.ahead >= 0))
-    to_first = 1.0 - np.abs(plays.outcome[decided] - plays.ahead[decided])
+    # One array, changed in place: there are as many as verdicts.
+    to_first = plays.outcome[decided]
+    to_first -= plays.ahead[decided]
+    np.subtract(1.0, np.abs(to_first, out=to_first), out=to_first)
     first = clustered.share(to_first, plays.item[decided]) if len(decided) else None
     return Position(same, first, int(both.sum()))

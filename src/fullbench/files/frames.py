@@ -19,6 +19,7 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.shown import frame_with
 from fullbench.nouns.table import Table
+from fullbench.pixels import encoded
 
 LIBRARIES = ("polars", "pandas")
 
@@ -98,11 +99,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if callable(getattr(value, "save", None)) and hasattr(value, "tobytes"):  # a picture of Pillow
-        from io import BytesIO
-
-        out = BytesIO()
-        value.save(out, "PNG")
-        return out.getvalue()
+        return encoded(value)
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
     if callable(getattr(value, "item", None)) and getattr(value, "shape", None) == ():

@@ -100,12 +100,6 @@ def read_items(path: str | Path, *, question: str | None = None) -> Iterator[Ite
         yield item
 
 
-def own_items(source: Path) -> Iterator[Item] | None:
-    """The items of a file, or of a folder in our own layout; None of a folder without `items.jsonl`."""
-    path = source / "items.jsonl" if source.is_dir() else source
-    return None if source.is_dir() and not path.exists() else read_items(path)
-
-
 def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int | None, Item]]:
     for line, row in read_rows(path):
         yield line, item_of(Fields(path, line, row, ITEM), question)

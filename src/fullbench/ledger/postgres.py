@@ -223,6 +223,9 @@ class Postgres:
         what = masked(told[0].replace(self._url, self.place), secrets_of(self._url)) if told else type(error).__name__
         if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
             return f"{self.place}: this user may not do that here ({what}); grant it, or name another user"
+        if isinstance(error, errors.UndefinedTable):
+            hint = f"grant it USAGE on the schema {SPACE} and SELECT on its tables, or name another user"
+            return f"{self.place}: this user does not see the ledger's tables ({what}); {hint}"
         if isinstance(error, errors.DiskFull):
             return f"{self.place}: the server's disk is full; all that was committed is kept: free some space there"
         if isinstance(error, psycopg.OperationalError) and error.sqlstate in {None, *LOST}:

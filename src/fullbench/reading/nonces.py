@@ -11,6 +11,8 @@ from fullbench.reading.objects import Objects
 
 KEY = "code"
 
+_GAP = re.compile(r"[\s:\"'>#=.,()|-]{0,8}(?=\[\[)")
+
 
 def asking(nonce: str, language: Language, form: Style) -> str:
     """The sentence that asks for the nonce, to stand behind the words that ask for the ruling."""
@@ -35,8 +37,13 @@ def signed(form: Form, n: int, text: str, nonce: str, *, cut: bool) -> Marks | N
     """
     if not copied(nonce, text):
         return None
-    text = re.sub(rf"\[\[\s?{nonce}\s?[:,;-]?\s?", f"{nonce} [[", text, flags=re.IGNORECASE)
-    text = re.sub(rf"\s?[:,;-]?\s?{nonce}\s?\]\]", f"]] {nonce}", text, flags=re.IGNORECASE)
+    # Inside the brackets, where some write it: two more patterns that only such a reply has to wait for.
+    if any(
+        "[[" in text[max(0, at - 3) : at] or "]]" in text[at + len(nonce) : at + len(nonce) + 3]
+        for at in _places(nonce, text)
+    ):
+        text = re.sub(rf"\[\[\s?{nonce}\s?[:,;-]?\s?", f"{nonce} [[", text, flags=re.IGNORECASE)
+        text = re.sub(rf"\s?[:,;-]?\s?{nonce}\s?\]\]", f"]] {nonce}", text, flags=re.IGNORECASE)
     found = _in_object(form, n, text, nonce) if "{" in text else None
     bracketed = _bracketed(form, n, text, nonce)
     last = max((claim for claim in (found, bracketed) if claim is not None), default=None)
@@ -46,21 +53,33 @@ def signed(form: Form, n: int, text: str, nonce: str, *, cut: bool) -> Marks | N
     return None if cut and text[end:].strip(" \n.}\"'") else marks
 
 
+def _places(nonce: str, text: str) -> list[int]:
+    """Where the nonce stands. A pattern would have to be compiled for each reply: longer than all the reading takes."""
+    folded = text.casefold()
+    if len(folded) > len(text):  # letters such as ß become two, and places behind them would be others
+        return [match.start() for match in re.finditer(nonce, text, re.IGNORECASE)]
+    places, at = [], folded.find(nonce)
+    while at >= 0:
+        places.append(at)
+        at = folded.find(nonce, at + len(nonce))
+    return places
+
+
 def _bracketed(form: Form, n: int, text: str, nonce: str) -> tuple[int, Marks] | None:
     """Where the last ruling in brackets ends that stands beside the nonce, and its marks."""
-    for match in reversed(list(re.finditer(nonce, text, re.IGNORECASE))):
-        gap = re.compile(r"[\s:\"'>#=.,()|-]{0,8}(?=\[\[)").match(text, match.end())
+    for start in reversed(_places(nonce, text)):
+        gap = _GAP.match(text, start + len(nonce))
         if gap:
             row, _, more = text[gap.end() : gap.end() + 2000].partition("\n")
             for part in (row, f"{row}\n{more}"):  # a row of brackets may be written one a line
                 claims = Markers(form, n).claims(part)
                 if claims and claims[0].start == 0 and claims[0].kind != ECHO and (claims[0].marks or part != row):
                     return gap.end() + claims[0].end, claims[0].marks
-        line = text.rfind("\n", 0, match.start()) + 1
-        claims = Markers(form, n).claims(text[line : match.start()])
-        beside = claims and not text[line + claims[-1].end : match.start()].strip(" :\"'.,()|-")
+        line = text.rfind("\n", 0, start) + 1
+        claims = Markers(form, n).claims(text[line:start])
+        beside = claims and not text[line + claims[-1].end : start].strip(" :\"'.,()|-")
         if beside and claims[-1].kind != ECHO:
-            return match.end(), claims[-1].marks
+            return start + len(nonce), claims[-1].marks
     return None
 
 

@@ -134,3 +134,12 @@ def with_n(table: Table) -> tuple[list[Column], list[list[str]]]:
             if isinstance(cell, Estimate) and cell.n != own:
                 row[place] += f" n={cell.n}"
     return columns, rows
+
+
+def rounded(value: float) -> str:
+    """A figure in a sentence: three digits, or all whole ones.
+
+    >>> rounded(0.31234), rounded(1234.5)
+    ('0.312', '1,234')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -43,7 +43,7 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.nouns.digests import digest
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Table
-from fullbench.reports.cells import plain
+from fullbench.reports.cells import plain, rounded
 from fullbench.reports.drawing import KINDS, LEADS, Spec
 from fullbench.reports.files import write_file
 from fullbench.reports.palette import GRID, INK, MUTED
@@ -51,8 +51,16 @@ from fullbench.reports.palette import GRID, INK, MUTED
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PAPER = "#ffffff"
 MARGIN = 44
+NARROW = 176
+"""The width of a narrow chart without its words: with them it fits a phone."""
+SQUARE = 190
+"""The same for one that is as high as wide."""
+MEASURED_IN = "sans-serif"
+"""An SVG's texts are measured in the font that the drawing library brings along. Of any other it opens the file for
+every letter: seven times the work. A margin covers what the reader's font is wider; a PNG has none."""
 PALETTE = ["#2457c5", "#c2541b", "#1a7f5a", "#a05acb", "#8a6d00", "#cf4a7b", "#3c6e8f", "#747474"]
 FONTS = "system-ui, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif"
+"""What a reader's browser picks a font from."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +133,7 @@ def _said(row: Mapping[str, Any]) -> str:
     'x, charts: 0.312 [0.1, 0.6]'
     """
     whose = ", ".join(str(row[name]) for name in ("label", "group") if name in row)
-    value, low, high = (
-        f"{row[name]:,.0f}" if abs(row[name]) >= 1000 else f"{row[name]:.3g}" for name in ("value", "low", "high")
-    )
+    value, low, high = (rounded(row[name]) for name in ("value", "low", "high"))
     return f"{whose}: {value} [{low}, {high}]" if row["low"] < row["high"] else f"{whose}: {value}"
 
 
@@ -136,9 +142,47 @@ def _one_line(title: str) -> str:
     return title if isinstance(title, Note) else plain(title)
 
 
+def narrowed(drawn: Chart) -> Chart:
+    """The same chart for a phone: less wide, its words as large as ever."""
+    spec = dict(drawn.spec)
+    width = spec["width"]
+    if isinstance(width, Mapping):
+        spec["width"] = {**width, "step": width["step"] / 2}
+    elif width == spec["height"]:
+        spec |= {"width": SQUARE, "height": SQUARE}
+        spec["layer"] = [_moved(layer, SQUARE / width) for layer in spec["layer"]]
+    else:
+        spec["width"] = NARROW
+    config = dict(spec["config"])
+    config["axis"] = {**config["axis"], "labelLimit": 110}
+    config["axisX"] = {"tickCount": 4}
+    config["legend"] = {**config["legend"], "columns": 1, "labelLimit": 150}
+    return Chart({**spec, "config": config, "usermeta": {"margin": 8}}, drawn.alt)
+
+
+def _moved(layer: Spec, share: float) -> Spec:
+    """A layer of a square that has become smaller: what stands at a place of its own moves along, and names of marks
+    are cut where they would reach far beyond it."""
+    mark = layer["mark"]
+    if isinstance(mark, dict) and mark["type"] == "text" and layer["encoding"]["text"].get("field") == "label":
+        mark = {**mark, "limit": 70}
+    encoding = {
+        name: {**channel, "value": channel["value"] * share} if name in {"x", "y"} and "value" in channel else channel
+        for name, channel in layer["encoding"].items()
+    }
+    return {**layer, "mark": mark, "encoding": encoding}
+
+
 def svg(drawn: Chart) -> str:
     """The chart as SVG; text stays text, under a list of fonts that a browser has, Chinese ones among them."""
-    return _own_ids(_following(_roomy(_own_links(_laid_out(drawn)))), digest(dict(drawn.spec))[:8])
+    margin = drawn.spec.get("usermeta", {}).get("margin", MARGIN)
+    text = _own_fonts(_laid_out(drawn, MEASURED_IN))
+    return _own_ids(_following(_roomy(_own_links(text), margin)), digest(dict(drawn.spec))[:8])
+
+
+def _own_fonts(text: str) -> str:
+    """The SVG with texts that ask for the reader's fonts instead of the one that they were measured in."""
+    return re.sub(rf'(<text\b[^>]* font-family=)"{MEASURED_IN}"', rf'\1"{FONTS}"', text)
 
 
 def _own_links(text: str) -> str:
@@ -146,10 +190,11 @@ def _own_links(text: str) -> str:
     return re.sub(r'<a xlink:href="[^"]*">(.*?)</a>', r"\1", text.replace(f'xlink:href="{LEADS}', 'href="'))
 
 
-def _laid_out(drawn: Chart) -> str:
-    """The chart as the drawing library lays it out; a report's page and its files share one drawing."""
+def _laid_out(drawn: Chart, fonts: str) -> str:
+    """The chart as the drawing library lays it out in some fonts; a report's page and its files share one drawing."""
     _converter()
-    return _laid_out_once(json.dumps(drawn.spec, ensure_ascii=False))
+    spec = {**drawn.spec, "config": {**drawn.spec["config"], "font": fonts}}
+    return _laid_out_once(json.dumps(spec, ensure_ascii=False))
 
 
 @lru_cache(maxsize=64)
@@ -158,18 +203,18 @@ def _laid_out_once(spec: str) -> str:
     return drawing
 
 
-def _roomy(text: str) -> str:
+def _roomy(text: str, margin: int) -> str:
     """The SVG with a margin at its sides: labels may be wider in the reader's font than where it was laid out.
 
     The paper covers the margin too, else labels there would stand on whatever lies behind a saved file.
     """
 
     def wider(size: re.Match[str]) -> str:
-        width, height = float(size[1]) + 2 * MARGIN, float(size[2])
-        return f'width="{width:g}" height="{height:g}" viewBox="{-MARGIN} 0 {width:g} {height:g}"'
+        width, height = float(size[1]) + 2 * margin, float(size[2])
+        return f'width="{width:g}" height="{height:g}" viewBox="{-margin} 0 {width:g} {height:g}"'
 
     def covering(size: re.Match[str]) -> str:
-        return f'<rect x="{-MARGIN}" width="{float(size[1]) + 2 * MARGIN:g}"'
+        return f'<rect x="{-margin}" width="{float(size[1]) + 2 * margin:g}"'
 
     text = re.sub(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]+"', wider, text, count=1)
     return re.sub(rf'<rect width="([\d.]+)"(?= height="[\d.]+" fill="{PAPER}"/>)', covering, text, count=1)
@@ -199,7 +244,7 @@ def _own_ids(text: str, mark: str) -> str:
 
 def png(drawn: Chart, *, scale: float = 2.0) -> bytes:
     """The chart as PNG, drawn with the fonts of this machine: for Chinese it needs one, such as `fonts-noto-cjk`."""
-    image: bytes = _converter().svg_to_png(_laid_out(drawn), scale=scale)
+    image: bytes = _converter().svg_to_png(_laid_out(drawn, FONTS), scale=scale)
     return image
 
 

@@ -13,7 +13,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Column, Table, sort_value
-from fullbench.reports.cells import plain
+from fullbench.reports.cells import plain, rounded
 from fullbench.reports.palette import ACCENT, INK, MUTED
 from fullbench.reports.radar import radar
 
@@ -71,9 +71,9 @@ def _words(rows: list[Spec], what: str, value: str, label: str) -> str:
         return what
     least, most = min(rows, key=lambda row: row["value"]), max(rows, key=lambda row: row["value"])
     return Note(
-        "chart.rows", "{what}: {value} by {label}, {n} rows; from {least} {low:.3g} to {most} {high:.3g}",
+        "chart.rows", "{what}: {value} by {label}, {n} rows; from {least} {low} to {most} {high}",
         what=what, value=value, label=label, n=len(rows),
-        least=least["label"], low=least["value"], most=most["label"], high=most["value"],
+        least=least["label"], low=rounded(least["value"]), most=most["label"], high=rounded(most["value"]),
     )  # fmt: skip
 
 

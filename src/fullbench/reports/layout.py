@@ -5,12 +5,14 @@ Reports and the site's pages both start from here, and draw heads, cells and not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Cell, Table, sort_value
 from fullbench.reports.cells import decimals, is_fault, numeric, show
+from fullbench.reports.names import Named
 
 TEMPLATES = Path(__file__).parent / "templates"
 """The templates of reports, `table.html` among them."""
@@ -29,6 +31,10 @@ class LaidCell:
     n: int | None = None
     bar: tuple[float, float, float] | None = None
     method: str = ""
+    full: str = ""
+    """The full name of whom another name is shown of."""
+    origin: str = ""
+    """From whom somebody is and since when."""
 
     @property
     def title(self) -> str:
@@ -41,6 +47,28 @@ def heads(table: Table) -> list[tuple[str, bool]]:
     return [(str(label), numeric(table.cells(place))) for place, label in enumerate(table.columns)]
 
 
+def axes(table: Table) -> list[tuple[str, str] | None]:
+    """Where the bars of each column begin and end; None for a column without bars.
+
+    >>> axes(Table("t", "T", ("won", "n"), ((Estimate(0.5, 0.4, 0.6, 9), 3), (Estimate(0.5, 0.5, 0.8, 9), 4))))
+    [('0.40', '0.80'), None]
+    """
+    return [_axis(table.cells(place)) for place in range(len(table.columns))]
+
+
+def _axis(cells: Sequence[Cell]) -> tuple[str, str] | None:
+    least, most = _ends(cells)
+    digits = decimals(cells)
+    return (f"{least:.{digits}f}", f"{most:.{digits}f}") if least < most else None
+
+
+def _ends(cells: Sequence[Cell]) -> tuple[float, float]:
+    """What the intervals of a column span."""
+    estimates = [cell for cell in cells if isinstance(cell, Estimate)]
+    least = min((estimate.low for estimate in estimates), default=0.0)
+    return least, max((estimate.high for estimate in estimates), default=0.0)
+
+
 def laid_column(table: Table, place: int) -> list[LaidCell]:
     """The cells of one column.
 
@@ -50,15 +78,14 @@ def laid_column(table: Table, place: int) -> list[LaidCell]:
     """
     cells, column = table.cells(place), table.typed[place]
     digits = decimals(cells)
-    estimates = [cell for cell in cells if isinstance(cell, Estimate)]
-    least = min((estimate.low for estimate in estimates), default=0.0)
-    most = max((estimate.high for estimate in estimates), default=0.0)
+    least, most = _ends(cells)
     kind = "number" if numeric(cells) else "words"
     laid = []
     for cell in cells:
         classes = " ".join([kind, *(["fault"] if is_fault(column, cell) else []), *(["gap"] if cell is None else [])])
         if not isinstance(cell, Estimate):
-            laid.append(LaidCell(show(cell, digits), classes, _sort(cell)))
+            full, origin = (cell.full, cell.origin) if isinstance(cell, Named) else ("", "")
+            laid.append(LaidCell(show(cell, digits), classes, _sort(cell), full=full, origin=origin))
             continue
         figure, interval = show(cell, digits).split(" ", 1)
         laid.append(LaidCell(figure, classes, _sort(cell), interval, cell.n, _bar(cell, least, most), cell.method))

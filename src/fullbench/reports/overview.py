@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.reports.files import write_file
+from fullbench.reports.names import ShownNames
 from fullbench.reports.page import Exhibit, Section
 from fullbench.reports.page import page as render
 
@@ -26,14 +28,16 @@ def page(
     lead: str = "",
     source: Mapping[str, Any] | None = None,
     unveiled: bool = False,
+    names: ShownNames | None = None,
 ) -> Path:
     """A page with all tables, their charts, and some of the cases behind them, as one HTML file.
 
-    Sensitive pictures are veiled unless `unveiled`.
+    Sensitive pictures are veiled unless `unveiled`; judges and contestants are shown by `names`.
     """
-    sections = [Section("Results", tables=tables)]
+    names = names or ShownNames()
+    sections = [Section("Results", tables=[names.table(table) for table in tables])]
     withheld = sum(item.is_withheld for item in record.items.values())
-    shown = exhibits(record, unveiled=unveiled)
+    shown = [replace(exhibit, names=names) for exhibit in exhibits(record, unveiled=unveiled)]
     words = ["Cases on which the judges differ most, with all that was said."] if shown else []
     if withheld:
         words.append(f"{withheld:,} of {len(record.items):,} items are a withheld test set; their cases are not shown.")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,26 +20,27 @@ from fullbench.nouns.call import Usage
 from fullbench.nouns.item import SENSITIVE, Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
+from fullbench.nouns.table import Column, Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.pixels import eight_bits, transparent, upright
 from fullbench.pixels import veiled as under_a_veil
 from fullbench.reports import charts
 from fullbench.reports.cells import notes
 from fullbench.reports.charts import Chart
-from fullbench.reports.layout import LONG, TEMPLATES, LaidCell, heads, laid_column
+from fullbench.reports.layout import LONG, TEMPLATES, LaidCell, axes, heads, laid_column
+from fullbench.reports.names import ShownNames
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 THUMBNAIL = 480
 """The tag of items and responses whose pictures are not shown unasked."""
-SORTING = TEMPLATES / "sorting.js"
-"""The script that makes tables sortable, for whoever shows tables on pages."""
-COLOURS = TEMPLATES / "colours.css"
-"""The colours of all pages, light and dark."""
-SHARED = {file.name: file for file in (SORTING, COLOURS)}
-"""Files of the reports that the web app's pages use too."""
+FONTS = ("roboto-regular.woff2", "roboto-bold.woff2")
+SHARED = {name: TEMPLATES / name for name in ("sorting.js", "pointing.js", "shared.css", *FONTS, "roboto-LICENSE.txt")}
+"""Files of the reports that the web app's pages use too: tables that can be sorted, what is pointed at, the colours of
+all pages, light and dark, and their font."""
+ROW = "the row's place in the page"
+"""The column that a table has for its chart alone."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Exhibit:
     verdicts: Sequence[Verdict] = ()
     note: str = ""
     unveiled: bool = False
+    names: ShownNames = field(default_factory=ShownNames)
+    """The names that contestants and judges are shown by."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,13 @@ class _Grid:
     table: Table
     heads: list[tuple[str, bool]]
     rows: list[tuple[LaidCell, ...]]
+    ids: list[str]
     chart: _Drawn | None
     source: list[tuple[str, str]]
+
+    @property
+    def axes(self) -> list[tuple[str, str] | None]:
+        return axes(self.table)
 
     @property
     def notes(self) -> list[str]:
@@ -107,13 +116,13 @@ def page(
     >>> "<h1>Judges</h1>" in page("Judges", "Who agrees with people?", [])
     True
     """
-    script = _file(SORTING.name) + _file("page.js")
+    script = "".join(map(_file, ("sorting.js", "pointing.js", "page.js")))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _environment().get_template("page.html").render(
         title=title,
         lead=lead,
         language=language,
-        style=_file(COLOURS.name) + _file("page.css"),
+        style=_shared_style() + _file("page.css"),
         script=script,
         script_hash=f"sha256-{digest}",
         sections=[_section(number, section) for number, section in enumerate(sections, start=1)],
@@ -125,7 +134,7 @@ def page(
 def fragment(table: Table) -> str:
     """One table as an HTML fragment, without style or script."""
     module: Any = _environment().get_template("macros.html").module
-    return str(module.grid(_grid(table, draw=False)))
+    return str(module.grid(_grid(table)))
 
 
 def thumbnail(picture: Picture, *, size: int = THUMBNAIL, veiled: bool = False) -> str | None:
@@ -162,16 +171,25 @@ def _section(place: int, section: Section) -> dict[str, Any]:
         "title": section.title,
         "text": section.text,
         "charts": [_draw(drawn) for drawn in section.charts],
-        "grids": [_grid(table) for table in section.tables],
+        "grids": [_grid(table, f"table-{place}-{number}") for number, table in enumerate(section.tables, start=1)],
         "exhibits": [_exhibit(exhibit) for exhibit in section.exhibits],
     }
 
 
-def _grid(table: Table, *, draw: bool = True) -> _Grid:
+def _grid(table: Table, place_in_page: str = "") -> _Grid:
+    """A table; one that has a place in a page is drawn too, and the marks of its chart lead to its rows."""
     columns = [laid_column(table, place) for place in range(len(table.columns))]
-    drawn = charts.chart(table) if draw else None
     rows = list(zip(*columns, strict=True))
-    return _Grid(table, heads(table), rows, None if drawn is None else _draw(drawn), _pairs(table.source))
+    ids = [f"{place_in_page}-{number}" for number in range(1, len(rows) + 1)] if table.chart and place_in_page else []
+    drawn = _leading_to(table, ids) if ids else None
+    return _Grid(table, heads(table), rows, ids, None if drawn is None else _draw(drawn), _pairs(table.source))
+
+
+def _leading_to(table: Table, ids: Sequence[str]) -> Chart | None:
+    """The chart of a table whose marks lead to the rows that they are drawn from."""
+    rows = [(*row, f"#{row_id}") for row, row_id in zip(table.rows, ids, strict=True)]
+    wider = replace(table, columns=(*table.columns, Column(ROW)), rows=rows)
+    return charts.chart(wider, {**(table.chart or {}), "href": ROW})
 
 
 def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
@@ -191,12 +209,12 @@ def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
         ],
         "responses": [
             (
-                response.contestant,
+                exhibit.names.shown(response.contestant),
                 response.text,
                 [
                     (
                         thumbnail(picture, veiled=veiled and bool(response.tags.get(SENSITIVE))),
-                        f"Picture {place} by {response.contestant}",
+                        f"Picture {place} by {exhibit.names.shown(response.contestant)}",
                     )
                     for place, picture in enumerate(response.pictures, start=1)
                 ],
@@ -216,14 +234,15 @@ def _rulings(exhibit: Exhibit) -> dict[str, Any]:
         marks = dict(zip(verdict.contestants, verdict.marks or (), strict=False))
         rows.append(
             {
-                "judge": verdict.judge,
-                "first": verdict.contestants[0],
+                "judge": exhibit.names.shown(verdict.judge),
+                "first": exhibit.names.shown(verdict.contestants[0]),
                 "marks": [marks.get(name) for name in names],
                 "fault": verdict.fault,
                 "text": verdict.text,
             }
         )
-    return {"names": names, "rows": rows, "orders": len({verdict.contestants for verdict in exhibit.verdicts}) > 1}
+    orders = len({verdict.contestants for verdict in exhibit.verdicts})
+    return {"names": exhibit.names.several(names), "rows": rows, "orders": orders > 1}
 
 
 def _draw(drawn: Chart) -> _Drawn:
@@ -252,6 +271,16 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+@cache
+def _shared_style() -> str:
+    """What all pages share, with the font in it: a page is one file."""
+    style = _file("shared.css")
+    for name in FONTS:
+        data = base64.b64encode((TEMPLATES / name).read_bytes()).decode()
+        style = re.sub(rf'url\("{re.escape(name)}[^"]*"\)', f'url("data:font/woff2;base64,{data}")', style)
+    return style
 
 
 @cache

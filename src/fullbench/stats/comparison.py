@@ -88,10 +88,11 @@ def benjamini_hochberg(p: Sequence[float], *, level: float = 0.05) -> Adjusted:
     >>> benjamini_hochberg([0.01, 0.04, 0.03]).passed
     (True, True, True)
     """
-    from scipy.stats import false_discovery_control
-
     values = _checked(p)
-    adjusted = false_discovery_control(values) if len(values) else values
+    order = np.argsort(values, kind="stable")
+    stepped = values[order] * (len(values) / np.arange(1, len(values) + 1))
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(stepped[::-1])[::-1])
     return _adjusted(adjusted, adjusted <= level, "Benjamini-Hochberg", level)
 
 

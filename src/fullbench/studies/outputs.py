@@ -19,7 +19,8 @@ def write_outputs(done: Conducted, folder: Path | None = None, *, in_place: bool
     if study.tables is not None:
         written += write(done.tables, _placed(study.tables, folder))
     if study.report is not None:
-        written.append(page(study.name, done.record, done.tables, _placed(study.report, folder), source=done.source))
+        place = _placed(study.report, folder)
+        written.append(page(study.name, done.record, done.tables, place, source=done.source, names=study.names))
     for path, write_file in done.files.items():
         write_file(_placed(path, folder), path if in_place else _placed(path, folder))
         written.append(_placed(path, folder))

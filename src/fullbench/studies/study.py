@@ -18,6 +18,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
 from fullbench.nouns.rubric import RUBRIC
+from fullbench.reports.names import ShownNames
 from fullbench.studies.cleaning import LEFT_OUT
 from fullbench.studies.options import JUDGING, KINDS, OPTIONS, VIEWS, check, options, views
 
@@ -59,6 +60,7 @@ class Study:
     `[rubrics.NAME]` has a `judge` mark every response by several criteria, in one call or one `calls = "each"`; the
     criteria stand in a `file`, in `criteria`, or in the items' own column `rubric`. Its weighted total is the judge
     `rubric:NAME`.
+    `[names."FULL NAME"]` has the `name` that pages show a judge or contestant by, its `organisation` and `date`.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Study:
     panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rubrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    names: ShownNames = field(default_factory=ShownNames, compare=False)
     path: Path = field(default=Path("study.toml"), compare=False)
     said: frozenset[str] = field(default=frozenset(), compare=False)
     """The keys that the file has: what it leaves out, a benchmark settles by its paper."""
@@ -129,6 +132,9 @@ class Study:
                 raise wrong(
                     key, f"unknown key {key!r}{did_you_mean(key, known) or ';'} known: {', '.join(sorted(known))}"
                 )
+            if key == "names" and isinstance(value, dict):
+                values[key] = ShownNames.of(value, path)
+                continue
             values[key] = _value(key, value, path.parent, wrong)
         for entry in fields(cls):
             if entry.default is MISSING and entry.default_factory is MISSING and entry.name not in values:
@@ -179,6 +185,7 @@ class Study:
 
 _TYPED: dict[str, tuple[type, str]] = {
     "protocol": (dict, "a table, [protocol]"),
+    "names": (dict, "a table, [names]"),
     "without_pictures": (bool, "true or false"),
     "unverified": (bool, "true or false"),
     "fetch_urls": (bool, "true or false"),

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,8 @@ Counter = BigInteger().with_variant(Integer, "sqlite")
 """The type of a key that the database counts up."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+_ROOMS = ("accounts", "people", "results")
+"""Whose tables are in the metadata once they are imported."""
 _WRITE = "fullbench_write"
 _BUSY_MS = 15_000
 _LOCK = 0x46424C47
@@ -103,21 +106,48 @@ def alone(connection: Connection, what: str) -> None:
 
 
 def upgrade(engine: Engine) -> None:
-    """Bring the database to the newest schema; several starts at once take turns."""
+    """Bring the database to the newest schema; several starts at once take turns.
+
+    A new database gets the tables as the code says. An older one is changed step by step, and then gets the tables
+    that it lacks.
+    """
     from alembic import command
 
     config = _config()
     try:
         with writing(engine) as connection:
             alone(connection, "upgrade")
-            if _version(connection) != _newest():
-                config.attributes["connection"] = connection
+            version = _version(connection)
+            if version == _newest():
+                return
+            if version is not None and version not in _steps():
+                raise InputError(
+                    f"the database {shown(engine)} has the schema {version}, and this version knows "
+                    f"{', '.join(_steps())}; open it with the version of fullbench that it was made by"
+                )
+            for room in _ROOMS:
+                import_module(f"fullbench.web.{room}.tables")
+            config.attributes["connection"] = connection
+            if version is not None:
                 command.upgrade(config, "head")
+            metadata.create_all(connection)
+            if version is None:
+                command.stamp(config, "head")
     except OperationalError as error:
         reason = str(error.orig).strip().splitlines()[0]
         raise InputError(f"the database {shown(engine)} cannot be opened ({reason}); check the URL") from error
     except SQLAlchemyError as error:
         raise InputError(f"the database {shown(engine)} cannot be brought up to date ({error})") from error
+
+
+def made_with(table: Table, statements: Mapping[str, Sequence[str]]) -> None:
+    """What is each database's own kind of thing, by the name of its dialect: made right after the table, by SQL."""
+
+    def make(_table: Table, connection: Connection, **_more: Any) -> None:
+        for statement in statements[connection.dialect.name]:
+            connection.exec_driver_sql(statement)
+
+    event.listen(table, "after_create", make)
 
 
 def _config() -> Config:
@@ -130,10 +160,15 @@ def _config() -> Config:
 
 
 @cache
-def _newest() -> str | None:
+def _steps() -> tuple[str, ...]:
+    """The revisions of the schema, the oldest first."""
     from alembic.script import ScriptDirectory
 
-    return ScriptDirectory.from_config(_config()).get_current_head()
+    return tuple(step.revision for step in ScriptDirectory.from_config(_config()).walk_revisions())[::-1]
+
+
+def _newest() -> str:
+    return _steps()[-1]
 
 
 def _version(connection: Connection) -> str | None:

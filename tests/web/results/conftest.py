@@ -7,6 +7,7 @@ import pytest
 from fullbench.ledger.store import Ledger
 from fullbench.web.database import engine_for, upgrade
 from fullbench.web.results import catalogue
+from tests.browsing import PATIENCE
 from tests.web.results import making
 
 
@@ -51,3 +52,17 @@ def filled(new_engine, ledger):
     engine = new_engine()
     catalogue.fill(engine, ledger, batch=100)
     return engine
+
+
+@pytest.fixture
+def tab(browser):
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.heard = []
+    page.on("console", lambda message: page.heard.append(message.text))
+    page.on("pageerror", lambda error: page.heard.append(str(error)))
+    yield page
+    assert page.heard == []
+    assert page.evaluate("window.owned") is None
+    context.close()

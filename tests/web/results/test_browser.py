@@ -1,4 +1,4 @@
-"""The public side in a real browser: from a number to its cases and pixels, live news, and the copy on disk."""
+"""The public side in a real browser: from a number to its cases and pixels, and live news."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
 from fullbench.nouns.verdict import Verdict
-from fullbench.web.results.site import Wish, export
 from tests.browsing import PATIENCE, follow
 from tests.web.conftest import start_live
 from tests.web.results import making
+from tests.web.results.looking import accessible, charts, count, loaded, numbers
 from tests.web.screenshots import asked_for, shoot
 
 
@@ -32,27 +32,6 @@ def served(tmp_path_factory):
     live.engine.dispose()
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("copy")
-    with Ledger(making.fill(folder / "small.ledger", count=6), read_only=True) as ledger:
-        return export(ledger, folder / "site", Wish(title="方块 & squares", cases=400))
-
-
-@pytest.fixture
-def tab(browser):
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    page.heard = []
-    page.on("console", lambda message: page.heard.append(message.text))
-    page.on("pageerror", lambda error: page.heard.append(str(error)))
-    yield page
-    assert page.heard == []
-    assert page.evaluate("window.owned") is None
-    context.close()
-
-
 def ready(page, url: str) -> None:
     """The first page, once all boards are computed."""
     page.goto(url)
@@ -62,50 +41,6 @@ def ready(page, url: str) -> None:
         page.wait_for_timeout(100)
         page.goto(url)
     raise AssertionError("the boards were not computed")
-
-
-def numbers(page, heading: str, column: str = "") -> list[tuple[str, int]]:
-    """The links of a table's figures, of one column where it is named, and the n beside each."""
-    table = page.get_by_role("region", name=heading, exact=True)
-    place = table.locator("thead th").all_text_contents().index(column) + 1 if column else 0
-    beside = table.locator(f"tbody tr > :nth-child({place}):has(.n)" if column else "td:has(.n)")
-    # A heat map's cells say their n when somebody points at them.
-    cells = beside if beside.count() else table.locator("td[data-tip]:has(a)")
-    rows = cells.evaluate_all(
-        """cells => cells.map(cell => [cell.querySelector('a').href,
-            cell.querySelector('.n')?.textContent || cell.dataset.tip.split(" · ").pop()])"""
-    )
-    return [(href, int(n.removeprefix("n="))) for href, n in rows]
-
-
-def count(page) -> int:
-    expect(page.locator("#count")).not_to_have_text("…")
-    return int(page.locator("#count").text_content().replace(",", ""))
-
-
-def loaded(page) -> None:
-    """Wait for the picture that was opened: the page gives it its width when it is there."""
-    page.wait_for_function("() => document.querySelector('dialog img')?.style.width", timeout=PATIENCE)
-
-
-def charts(page) -> None:
-    """All charts of a page, drawn."""
-    page.wait_for_function(
-        """() => {
-            const all = [...document.querySelectorAll("img.chart")];
-            // Each time anew, since news may have put others in their place.
-            all.forEach((one) => { one.loading = "eager"; });
-            return all.length > 5 && all.every((one) => one.naturalWidth > 0);
-        }""",
-        timeout=PATIENCE,
-    )
-
-
-def accessible(page, axe) -> None:
-    """axe finds nothing serious; what it says itself on the console (it reads styles) is not the page's."""
-    assert page.heard == []
-    assert axe(page) == []
-    page.heard.clear()
 
 
 def all_listed(page) -> int:
@@ -309,60 +244,6 @@ def test_the_leaderboard_moves_while_it_is_looked_at(served, tab):
         ledger.add(Verdict.of(Case(item, (one, two), Choice(), trial=7), "human:cy", (0.0, 1.0)))
     expect(lead).to_contain_text(f"{before + 1} verdicts")
     expect(table.locator("th[aria-sort=ascending]"), "it stays sorted").to_have_text("duels won")
-
-
-def test_the_copy_opens_from_disk(copy, tab, axe):
-    asked = []
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.goto((copy.folder / "index.html").as_uri())
-    assert tab.title().endswith("方块 & squares")
-    accessible(tab, axe)
-    follow(tab, tab.get_by_role("link", name="steady", exact=True).first)
-    accessible(tab, axe)
-    charts(tab)
-    board = numbers(tab, "Leaderboard by steady, from choices")
-    closer = numbers(tab, "Who beats whom, from choices") + numbers(tab, "Won, by task, from choices")
-    assert len(board + closer) > 20
-    assert tab.locator("[data-png]").count() == 0, "a page from a disk may not read its pictures' pixels"
-    drawn = tab.get_by_role("link", name="Open it large").first.evaluate("link => link.href")
-    tab.goto(drawn)
-    follow(tab, tab.locator("a path[aria-label^='alpha']"))
-    _, ratings = zip(*board, strict=True)
-    assert count(tab) == 2 * ratings[0], "the copy's own list"
-    for href, n in board:
-        tab.goto(href)
-        assert count(tab) >= 2 * n, href  # a rating leaves out matches with those who are not rated
-    for href, n in closer:
-        tab.goto(href)
-        assert count(tab) == 2 * n, href  # both orders of a pair are one match
-    tab.goto((copy.folder / "verdicts.html").as_uri())
-    assert count(tab) == copy.total
-    accessible(tab, axe)
-    tab.get_by_role("searchbox").fill("第3张 地球更大")
-    follow(tab, tab.get_by_role("button", name="Show"))
-    assert 0 < count(tab) < copy.total
-    assert set(tab.locator(".item-name").all_text_contents()) == {"q3"}
-    follow(tab, tab.locator(".case-link").first)
-    accessible(tab, axe)
-    tab.locator("a.zoom").first.click()
-    loaded(tab)
-    tab.keyboard.press("Escape")
-    tab.goto((copy.folder / "judges.html").as_uri())
-    follow(tab, tab.locator("ol.judged").get_by_role("link", name="first-lover").first)
-    accessible(tab, axe)
-    standing = numbers(tab, "Among other judges")
-    biases, beside = (numbers(tab, "What else moves the judges", column) for column in ("judge's", "people's"))
-    assert len(standing) > 2
-    assert len(biases) > 6
-    for href, n in [*standing, *biases]:
-        tab.goto(href)
-        both = "beside=" in href or "both=1" in href
-        assert count(tab) == (2 * n if both and "shown=one" not in href else n), href
-    assert beside
-    for href, n in beside:
-        tab.goto(href)
-        assert 0 < count(tab) <= n, href  # people's votes are counted one by one, the rulings beside them are listed
-    assert all(url.startswith(("file:", "data:")) for url in asked)
 
 
 @pytest.mark.skipif(not asked_for(), reason="pictures for the docs are taken when FULLBENCH_SCREENSHOTS is set")

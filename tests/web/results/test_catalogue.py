@@ -13,10 +13,12 @@ from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import FAULTS, Verdict
-from fullbench.web.database import reading, writing
+from fullbench.web import database
+from fullbench.web.database import reading
 from fullbench.web.results import catalogue, listing, panels, tables
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import get_state
+from tests.web.older import older
 from tests.web.results import making
 
 
@@ -235,7 +237,7 @@ def test_search_finds_words_and_chinese(filled, ledger, query):
         )
 
 
-def test_the_migrations_make_the_tables_that_the_code_speaks_of(new_engine):
+def test_a_new_database_has_the_tables_that_the_code_speaks_of(new_engine):
     engine = new_engine()
     found = inspect(engine)
     for table in tables.ALL:
@@ -252,31 +254,18 @@ def test_the_migrations_make_the_tables_that_the_code_speaks_of(new_engine):
 
 def test_an_older_database_is_brought_up_to_date(tmp_path):
     """People get ids of their own, panels stay, and the catalogue is emptied to be filled again."""
-    from alembic import command
-
-    from fullbench.web import database
-
-    engine = database.engine_for(f"sqlite:///{tmp_path / 'old.sqlite'}")
-    config = database._config()
-    with writing(engine) as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0021")
-        for name in ("ann", "bob"):
-            connection.exec_driver_sql(
-                "INSERT INTO users (id, name, name_key, role, password, disabled, at) VALUES (?, ?, ?, ?, 'x', 0, 1)",
-                (name, name, name, "annotator"),
-            )
-        connection.exec_driver_sql("INSERT INTO public_names VALUES (1, 'judge', 'j')")
-        connection.exec_driver_sql("INSERT INTO public_state VALUES ('place', '7')")
-        connection.exec_driver_sql("INSERT INTO public_panels VALUES ('jury', 'mean', '[\"a\", \"b\"]', 5.0, 7)")
+    url = f"sqlite:///{tmp_path / 'old.sqlite'}"
+    older(url)
+    engine = database.engine_for(url)
     database.upgrade(engine)
     catalogue.bind(engine, "ledger one")
     with reading(engine) as connection:
         raters = connection.exec_driver_sql("SELECT name, rater FROM users ORDER BY name").all()
-        assert [name for name, _ in raters] == ["ann", "bob"]
-        assert len({rater for _, rater in raters}) == 2
+        assert [name for name, _ in raters] == ["Ann", "Cem", "波布"]
+        assert len({rater for _, rater in raters}) == 3
         assert all(len(rater) == 32 for _, rater in raters)
         assert connection.exec_driver_sql("SELECT count(*) FROM public_names").scalar() == 0
         assert get_state(connection, "place") is None
-        (panel,) = panels.found(connection)
+        panel, other = panels.found(connection)
         assert (panel.name, panel.judges, panel.closed_at, panel.closed_place) == ("jury", ("a", "b"), 5.0, 7)
+        assert (other.name, other.judges) == ("陪审", ("a", "c"))

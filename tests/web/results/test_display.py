@@ -11,11 +11,11 @@ import pytest
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.note import Note, sentences
+from fullbench.reports.names import Display
 from fullbench.web.app import create_app
 from fullbench.web.results import boards, updater
 from fullbench.web.results.display import Names, for_ledger
 from fullbench.web.results.matrix import Bench, Matrix, Placed
-from fullbench.web.results.naming import Display
 from fullbench.web.results.places import Served, judge_name
 from fullbench.web.results.site import Wish, export
 from fullbench.web.results.story import outcome

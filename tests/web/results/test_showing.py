@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
+from importlib import resources
 
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, named
@@ -14,6 +15,7 @@ from fullbench.reports.page import fragment
 from fullbench.web.pages import environment
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
+from fullbench.web.results.flags import FLAGS
 from fullbench.web.results.places import Served
 from fullbench.web.results.showing import chart_of, sheets
 from fullbench.web.results.tag_columns import MOST, with_tags
@@ -141,3 +143,8 @@ def test_a_mark_leads_where_the_cell_leads_that_it_is_drawn_from():
     led = {row["label"]: row["href"].removeprefix(LEADS) for row in drawn.spec["data"]["values"]}
     assert led == {f"model-{place}": f"/verdicts?contestant=model-{place}&fault=none" for place in range(1, 4)}
     assert not any("href" in row for row in chart_of(plain, 0, Served()).spec["data"]["values"])
+
+
+def test_the_script_of_a_static_copy_names_the_flags_in_the_order_in_which_they_are_packed():
+    script = (resources.files("fullbench.web") / "static" / "site.js").read_text(encoding="utf-8")
+    assert re.search(r"const FLAGS = \[(.*?)\];", script)[1] == ", ".join(f'"{flag}"' for flag in FLAGS)

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from fullbench.benchmarks.align_mm import release
 from fullbench.errors import InputError
-from fullbench.files.nouns import own_items, read_items, read_responses, read_verdicts
+from fullbench.files.own_layout import own_items, own_record
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.verdict import Verdict
 
 
 def items(source: Path | None = None) -> Iterable[Item]:
@@ -39,7 +38,7 @@ def bring(source: Path | None = None) -> Brought:
             "a file of items brings no answers; name contestants or responses in the study beside it", path=source
         )
     if (source / "items.jsonl").exists():
-        return Brought(_own(source))
+        return Brought(own_record(source))
     questions = release.read_questions(source)
     asked = {item.id: item for item in release.items(questions, source)}
     responses = {
@@ -53,13 +52,3 @@ def bring(source: Path | None = None) -> Brought:
         for verdict in release.read_ratings(path, name, asked, responses)
     ]
     return Brought(Record(tuple(verdicts), asked, responses), [release.oddities(questions, source)])
-
-
-def _own(folder: Path) -> Record:
-    asked = {item.id: item for item in read_items(folder / "items.jsonl")}
-    responses = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
-    verdicts: list[Verdict] = []
-    for name in ("labels.jsonl", "verdicts.jsonl"):
-        if (folder / name).exists():
-            verdicts += read_verdicts(folder / name)
-    return Record(tuple(verdicts), asked, responses)

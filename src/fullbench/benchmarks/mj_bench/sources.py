@@ -22,7 +22,8 @@ from fullbench.benchmarks.mj_bench.protocol import Protocol, hears
 from fullbench.benchmarks.mj_bench.sample import sample
 from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_items, read_responses, read_rows, read_verdicts
+from fullbench.files.nouns import read_items, read_rows
+from fullbench.files.own_layout import own_record
 from fullbench.files.pictures import find_picture, read_picture
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
@@ -68,7 +69,7 @@ def items(source: Path | None = None) -> Iterable[Item]:
 def bring(source: Path | None = None) -> Brought:
     """Items, pictures and labels as a record; the sample is also judged, by the measures that need no weights."""
     if source is not None and (source / "items.jsonl").exists():
-        return Brought(_own(source))
+        return Brought(own_record(source))
     loaded = load(source)
     known = {(response.item, response.contestant): response for response in loaded.responses}
     verdicts = list(loaded.labels())
@@ -91,14 +92,6 @@ def bring(source: Path | None = None) -> Brought:
         else []
     )
     return Brought(Record(tuple(verdicts), loaded.items, known), odd)
-
-
-def _own(folder: Path) -> Record:
-    asked = {item.id: item for item in read_items(folder / "items.jsonl")}
-    responses = {(r.item, r.contestant): r for r in read_responses(folder / "responses.jsonl", items=set(asked))}
-    files = [folder / name for name in ("labels.jsonl", "verdicts.jsonl")]
-    verdicts = [verdict for file in files if file.exists() for verdict in read_verdicts(file)]
-    return Record(tuple(verdicts), asked, responses)
 
 
 def load(source: Path | None) -> Loaded:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.cases import cases
 from fullbench.benchmarks.mllm_judge.record import assemble, released_items
 from fullbench.benchmarks.mllm_judge.release import Release
-from fullbench.files.nouns import own_items, read_items, read_responses, read_verdicts
+from fullbench.files.nouns import read_items
+from fullbench.files.own_layout import VERDICTS, own_items, own_record
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
@@ -38,21 +40,14 @@ def bring(source: Path | None = None) -> Brought:
         release = Release.read(folder)
         record = assemble(release)
         return Brought(record, [release.oddities.table()])
-    asked = {item.id: item for item in read_items(folder / "items.jsonl")}
-    answered = folder / "responses.jsonl"
-    given = read_responses(answered, items=set(asked)) if answered.exists() else ()
-    responses = {(response.item, response.contestant): response for response in given}
-    verdicts: list[Verdict] = []
-    for name in ("labels.jsonl", "verdicts.jsonl", "reviews.jsonl"):
-        if (folder / name).exists():
-            verdicts += read_verdicts(folder / name)
+    record = own_record(folder, (*VERDICTS, "reviews.jsonl"), answered=False)
     if source is None:
-        verdicts += _by_rule(list(asked.values()), Record((), asked, responses))
-    return Brought(Record(tuple(verdicts), asked, responses))
+        record = replace(record, verdicts=(*record.verdicts, *_by_rule(record)))
+    return Brought(record)
 
 
-def _by_rule(asked: list[Item], known: Record) -> Iterable[Verdict]:
+def _by_rule(known: Record) -> Iterable[Verdict]:
     for judge in (LengthJudge(), ChanceJudge(0), ReferenceJudge()):
-        for heard in judge.hear(cases(asked, known.responses.values(), trials=2)):
+        for heard in judge.hear(cases(list(known.items.values()), known.responses.values(), trials=2)):
             if isinstance(heard, Verdict):
                 yield heard

@@ -8,7 +8,7 @@ from fullbench.benchmarks.visit_bench import released
 from fullbench.benchmarks.visit_bench.asked import items
 from fullbench.benchmarks.visit_bench.cases import cases
 from fullbench.benchmarks.visit_bench.sources import SAMPLE, references
-from fullbench.files.nouns import read_responses, read_verdicts
+from fullbench.files.own_layout import own_record
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
@@ -26,15 +26,11 @@ def bring(source: Path | None = None) -> Brought:
     if not (folder / "items.jsonl").exists():
         record, odd = released.bring(folder)
         return Brought(record, [odd] if odd.rows else [])
-    asked = {item.id: item for item in items(folder)}
-    answered = folder / "responses.jsonl"
-    responses = list(read_responses(answered, items=set(asked))) if answered.exists() else []
-    responses += references(asked.values())
-    verdicts: list[Verdict] = []
-    if (folder / "labels.jsonl").exists():
-        verdicts += read_verdicts(folder / "labels.jsonl", ballot="choice")
+    own = own_record(folder, ("labels.jsonl",), ballot="choice", answered=False)
+    responses = [*own.responses.values(), *references(own.items.values())]
+    verdicts = list(own.verdicts)
     for judge in (LengthJudge(), ChanceJudge(0), ReferenceJudge()):
-        heard = judge.hear(cases(list(asked.values()), responses))
+        heard = judge.hear(cases(list(own.items.values()), responses))
         verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]
-    by_place = {(response.item, response.contestant): response for response in responses}
-    return Brought(Record(tuple(verdicts), asked, by_place))
+    by_place = {(response.item, response.contestant, response.sample): response for response in responses}
+    return Brought(Record(tuple(verdicts), own.items, by_place))

@@ -1,1 +1,2 @@
 document.querySelectorAll("main table").forEach(sortable);
+document.querySelectorAll(".values svg").forEach(speaking);

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from fullbench.court.simulated import TIE
 from fullbench.errors import InputError
 from fullbench.figures.peers.reviews import Reviews
 from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     Design = tuple[Ints, Ints, Ints, Ints]
 
-TIE = 0.5
-"""Felt marks that lie this close tie, as in `court.simulated`."""
 LAZINESS = 0.8
 """The share of rulings in which a lazy reviewer ties without looking."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, CheckConstraint, Column, Float, ForeignKey, Index, Integer, String, Table, Text
 
-from fullbench.web.database import Counter, metadata
+from fullbench.web.database import Counter, made_with, metadata
 
 site = Table(
     "site",
@@ -94,7 +94,22 @@ audit = Table(
     Column("address", String(80), nullable=False),
     sqlite_autoincrement=True,
 )
-"""Who did what when. Rows are only ever added."""
+"""Who did what when. Rows are only ever added, whoever holds the connection."""
+
+_APPEND_ONLY = {
+    "sqlite": [
+        f"CREATE TRIGGER audit_{change.lower()} BEFORE {change} ON audit "
+        "BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END"
+        for change in ("UPDATE", "DELETE")
+    ],
+    "postgresql": [
+        "CREATE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the audit trail is append-only'; END $$",
+        "CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE ON audit "
+        "FOR EACH ROW EXECUTE FUNCTION audit_append_only()",
+    ],
+}
+made_with(audit, _APPEND_ONLY)
 
 events = Table(
     "events",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import Parameter, Signature
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -18,7 +19,8 @@ from fullbench.web.guard import Database
 from fullbench.web.people import visibility
 from fullbench.web.results import blindness, boards, cards, listing
 from fullbench.web.results.boards import Linked
-from fullbench.web.results.filters import LONGEST, Filter
+from fullbench.web.results.filters import LONGEST, NAMES, Filter
+from fullbench.web.results.flags import FLAGS
 from fullbench.web.results.places import judge_name
 from fullbench.web.results.routes import need_ledger, same_ledger, views_of
 from fullbench.web.results.rows import judges as all_judges
@@ -204,37 +206,26 @@ def _table(linked: Linked) -> TableShown:
     return TableShown(**copied, links=links)
 
 
-def _wanted(
-    *,
-    study: Word = "",
-    judge: Word = "",
-    rater: Word = "",
-    beside: Word = "",
-    contestant: Word = "",
-    other: Word = "",
-    item: Word = "",
-    tag: Word = "",
-    value: Word = "",
-    criterion: Word = "",
-    ballot: Word = "",
-    fault: Annotated[Literal["", "none", "any", "refused", "unreadable", "recused"], Query()] = "",
-    shown: Annotated[Literal["", "one", "several", "choice", "ranking"], Query()] = "",
-    split: bool = False,
-    swapped: bool = False,
-    met: bool = False,
-    opposed: bool = False,
-    both: bool = False,
-    again: bool = False,
-    decided: bool = False,
-    clear: bool = False,
-    q: Word = "",
-) -> Filter:
-    """The filter that a call asks for."""
-    return Filter(
-        study=study, judge=judge, rater=rater, beside=beside, contestant=contestant, other=other, item=item, tag=tag,
-        value=value, criterion=criterion, ballot=ballot, fault=fault, shown=shown, split=split, swapped=swapped,
-        met=met, opposed=opposed, both=both, again=again, decided=decided, clear=clear, q=q,
-    )  # fmt: skip
+_WORDS: Mapping[str, Any] = {
+    "fault": Annotated[Literal["", "none", "any", "refused", "unreadable", "recused"], Query()],
+    "shown": Annotated[Literal["", "one", "several", "choice", "ranking"], Query()],
+    **dict.fromkeys(FLAGS, bool),
+}
+"""What a parameter takes where it is not any word."""
+
+
+class _Wanted:
+    """The filter that a call asks for: each of its names is a parameter."""
+
+    __signature__ = Signature(
+        [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Filter, name), annotation=_WORDS.get(name, Word))
+            for name in NAMES
+        ]
+    )
+
+    def __call__(self, **asked: Any) -> Filter:
+        return Filter(**asked)
 
 
 @router.get("/verdicts")
@@ -242,7 +233,7 @@ def list_verdicts(
     request: Request,
     caller: Viewer,
     connection: Database,
-    wanted: Annotated[Filter, Depends(_wanted)],
+    wanted: Annotated[Filter, Depends(_Wanted())],
     *,
     before: Annotated[int | None, Query(ge=0, le=2**31)] = None,
     limit: Limit = 50,

@@ -19,6 +19,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.web.database import reading, writing
 from fullbench.web.results import rulings, search, tables
 from fullbench.web.results.entering import Batch
+from fullbench.web.results.flags import FLAGS
 from fullbench.web.results.pseudonyms import any_named
 from fullbench.web.results.rows import chunks, get_state, set_state, version
 from fullbench.web.words import key
@@ -183,7 +184,7 @@ def settle(engine: Engine) -> bool:
 def _flag(connection: Connection, meetings: Sequence[int]) -> None:
     known = {id_: (kind, name) for id_, kind, name in connection.execute(select(tables.names))}
     v = tables.verdicts.c
-    flags = [v[name] for name in rulings.Flags._fields]
+    flags = [v[name] for name in FLAGS]
     columns = (v.meeting_id, v.id, v.judge_id, v.trial, v.rater_id, v.shown, v.marks, v.ballot_id, *flags)
     grouped: dict[int, list[rulings.Ruling]] = {}
     specs: dict[int, str] = {}
@@ -198,10 +199,10 @@ def _flag(connection: Connection, meetings: Sequence[int]) -> None:
         specs[meeting] = known[spec][1]
         before[id_] = tuple(earlier)
     changed = [
-        {"of": id_} | {name: int(value) for name, value in flagged._asdict().items()}
+        {"of": id_} | {name: int(value) for name, value in vars(flagged).items()}
         for meeting, together in grouped.items()
         for id_, flagged in rulings.weigh(together, specs[meeting]).items()
-        if flagged != before[id_]
+        if tuple(vars(flagged).values()) != before[id_]
     ]
     if changed:
         connection.execute(update(tables.verdicts).where(v.id == bindparam("of")), changed)

@@ -18,6 +18,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.verdict import FAULTS, PILOT, Verdict
 from fullbench.web.accounts.users import pseudonyms, unnamed_tags
 from fullbench.web.results import search, tables
+from fullbench.web.results.flags import FLAGS
 from fullbench.web.results.pseudonyms import unnamed
 from fullbench.web.results.rows import (
     Row,
@@ -32,7 +33,6 @@ from fullbench.web.results.rows import (
     studies,
     version,
 )
-from fullbench.web.results.rulings import Flags
 
 TITLE = 300
 Once = tuple[str, str, int, str, int]
@@ -263,7 +263,7 @@ class Batch:
             "shown": orjson.dumps(shown).decode(),
             "samples": orjson.dumps(verdict.samples).decode() if any(verdict.samples) else "",
             "marks": None if verdict.marks is None else orjson.dumps(verdict.marks).decode(),
-            **dict.fromkeys(Flags._fields, 0),
+            **dict.fromkeys(FLAGS, 0),
         }
 
     def _count(self, rows: Sequence[Row], sign: int) -> None:

@@ -13,24 +13,23 @@ from fullbench.errors import InputError
 from fullbench.nouns.note import Note
 from fullbench.nouns.verdict import FAULTS
 from fullbench.web.results import tables
+from fullbench.web.results.flags import FLAGS, Flags
 from fullbench.web.results.rows import studies
-from fullbench.web.results.rulings import Flags
 
 FAULT_WORDS = ("none", "any", *FAULTS)
 SHOWN_WORDS = ("one", "several", "choice", "ranking")
-CHECKS = Flags._fields
 LONGEST = 400
 
 
-@dataclass(frozen=True)
-class Filter:
+@dataclass(frozen=True, kw_only=True)
+class Filter(Flags):
     """Verdicts of one study that have all of what is named here; an empty text asks for nothing.
 
     `study` is the first one where it is empty; `rater` is one of the people that are the judge `human`; `beside` is
     another judge that ruled on the same responses; `contestant` and `other` are shown; `fault` is `none`
     (marks were given), `any`, or a fault; `shown` is `one` response, `several`, and of these a `choice` or a
-    `ranking`; `tag` and `value` name a tag of the item; `split` to `clear` ask for verdicts marked so (see
-    `tables.verdicts`); `q` are words to search for.
+    `ranking`; `tag` and `value` name a tag of the item; the flags ask for verdicts marked so; `q` are words to
+    search for.
     """
 
     study: str = ""
@@ -46,14 +45,6 @@ class Filter:
     ballot: str = ""
     fault: str = ""
     shown: str = ""
-    split: bool = False
-    swapped: bool = False
-    met: bool = False
-    opposed: bool = False
-    both: bool = False
-    again: bool = False
-    decided: bool = False
-    clear: bool = False
     q: str = ""
 
     @classmethod
@@ -63,8 +54,8 @@ class Filter:
         >>> Filter.of({"judge": "length", "split": "1", "page": "3"}).address()
         'judge=length&split=1'
         """
-        values: dict[str, Any] = {field.name: query.get(field.name, "").strip() for field in fields(cls)}
-        wanted = cls(**values | {name: values[name] in {"1", "on", "true"} for name in CHECKS})
+        values: dict[str, Any] = {name: query.get(name, "").strip() for name in NAMES}
+        wanted = cls(**values | {name: values[name] in {"1", "on", "true"} for name in FLAGS})
         wanted.check()
         return wanted
 
@@ -100,7 +91,7 @@ class Filter:
 
     def pairs(self) -> dict[str, str]:
         """What is asked for, as texts."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {name: getattr(self, name) for name in NAMES}
         return {name: "1" if value is True else str(value) for name, value in values.items() if value}
 
     def address(self, **more: object) -> str:
@@ -109,14 +100,19 @@ class Filter:
 
     def without(self, name: str) -> Filter:
         """The same, asking for less."""
-        emptied: dict[str, Any] = {name: False if name in CHECKS else ""}
+        emptied: dict[str, Any] = {name: False if name in FLAGS else ""}
         return replace(self, **emptied)
 
     @property
     def counted(self) -> bool:
         """Whether `public_counts` knows how many verdicts there are, without looking at any."""
         more = (self.rater, self.beside, self.other, self.item, self.tag, self.q)
-        return not any((*more, *(getattr(self, name) for name in CHECKS)))
+        return not any((*more, *(getattr(self, name) for name in FLAGS)))
+
+
+_OWN = tuple(field.name for field in fields(Filter) if field.name not in FLAGS)
+NAMES = (*_OWN[:-1], *FLAGS, _OWN[-1])
+"""What a filter can ask for, in the order in which its address names it: the words to search for come last."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +178,7 @@ class Numbered:
             judge = ids["judge"]
             conditions.append(v.judge_id.between(judge, judge) if self.walked else v.judge_id == judge)
         conditions += [v.id.in_(self._showing(ids[name])) for name in ("contestant", "other") if name in ids]
-        conditions += [v[name] == 1 for name in CHECKS if getattr(wanted, name)]
+        conditions += [v[name] == 1 for name in FLAGS if getattr(wanted, name)]
         if "beside" in ids:
             there = tables.verdicts.alias("there")
             ruled = (there.c.meeting_id == v.meeting_id, there.c.judge_id == ids["beside"], there.c.fault == 0)

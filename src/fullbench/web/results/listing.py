@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, func, select
 from fullbench.nouns.verdict import FAULTS
 from fullbench.web.results import search, tables
 from fullbench.web.results.filters import Filter, Numbered
+from fullbench.web.results.flags import FLAGS, Flags
 from fullbench.web.results.wording import answer_name, mark_in_words, placing
 
 PAGE = 50
@@ -28,8 +29,8 @@ class Shown:
     sample: int = 0
 
 
-@dataclass(frozen=True)
-class Line:
+@dataclass(frozen=True, kw_only=True)
+class Line(Flags):
     """One verdict as a line of the list."""
 
     id: int
@@ -45,10 +46,6 @@ class Line:
     trial: int
     fault: str | None
     shown: Sequence[Shown]
-    split: bool
-    swapped: bool
-    met: bool
-    opposed: bool
 
     @property
     def in_words(self) -> list[list[str]]:
@@ -95,7 +92,7 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
     columns = (
         *(v.id, c.key, i.name, i.title, v.judge_id, v.ballot_id, v.criterion_id, v.trial, v.fault, v.shown, v.marks),
         *(v.study_id, v.rater_id, v.revision, v.samples),
-        *(v.split, v.swapped, v.met, v.opposed),
+        *(v[flag] for flag in FLAGS),
     )
     rows = connection.execute(
         select(*columns)
@@ -170,6 +167,7 @@ def _line(row: Any, known: dict[int, str]) -> Line:
     shown = orjson.loads(row.shown)
     marks = [None] * len(shown) if row.marks is None else orjson.loads(row.marks)
     samples = orjson.loads(row.samples) if row.samples else [0] * len(shown)
+    flags: dict[str, Any] = {flag: bool(getattr(row, flag)) for flag in FLAGS}
     return Line(
         id=row.id,
         study=known[row.study_id],
@@ -187,10 +185,7 @@ def _line(row: Any, known: dict[int, str]) -> Line:
             Shown(known[contestant], mark, sample)
             for contestant, mark, sample in zip(shown, marks, samples, strict=True)
         ],
-        split=bool(row.split),
-        swapped=bool(row.swapped),
-        met=bool(row.met),
-        opposed=bool(row.opposed),
+        **flags,
     )
 
 

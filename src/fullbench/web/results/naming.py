@@ -9,39 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from fullbench.web.results.rulings import is_panel, is_person
-
-
-@dataclass(frozen=True)
-class Display:
-    """How one judge or contestant is shown."""
-
-    name: str
-    organisation: str = ""
-    date: str = ""
-
-    @property
-    def origin(self) -> str:
-        """From whom it is and since when.
-
-        >>> Display("GPT-4o", "OpenAI", "2024-05").origin
-        'OpenAI · 2024-05'
-        """
-        return " · ".join(filter(None, (self.organisation, self.date)))
-
-
-class Named(str):
-    """A name in a table as it is shown; it knows the full name where that is another, and where its bearer is from."""
-
-    full: str
-    origin: str
-
-    def __new__(cls, full: str, display: Display) -> Named:
-        named = super().__new__(cls, display.name)
-        named.full, named.origin = "" if full == display.name else full, display.origin
-        return named
 
 
 def short_names(names: Iterable[str], chosen: Mapping[str, str] | None = None) -> dict[str, str]:

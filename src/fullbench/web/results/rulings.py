@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 from fullbench.errors import InputError
 from fullbench.figures.joined import form_of
@@ -18,6 +17,7 @@ from fullbench.nouns.panel import is_view
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.stats.joining import join
 from fullbench.stats.rankings import rank_correlation
+from fullbench.web.results.flags import Flags
 
 Marks = Mapping[int, float]
 
@@ -37,19 +37,6 @@ class Ruling:
 
     def turned(self) -> dict[int, float]:
         return dict(zip(self.order, self.marks or (), strict=False))
-
-
-class Flags(NamedTuple):
-    """What a verdict of a meeting is marked with; see `tables.verdicts`."""
-
-    split: bool
-    swapped: bool
-    met: bool
-    opposed: bool
-    both: bool
-    again: bool
-    decided: bool
-    clear: bool
 
 
 def is_person(judge: str) -> bool:

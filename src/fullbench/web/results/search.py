@@ -2,8 +2,8 @@
 
 Neither database cuts Chinese into words, so we cut ourselves: a run of CJK characters becomes its pairs of neighbours
 and its last character, anything else its words, and where the two touch, a pair of both. A query asks for all of its
-pieces; one lone character asks for the pairs that begin with it. The index itself, `public_search`, is made by the
-migration `v0020_public`.
+pieces; one lone character asks for the pairs that begin with it. The index itself, `public_search`, is made with the
+table of verdicts (`tables`).
 """
 
 from __future__ import annotations

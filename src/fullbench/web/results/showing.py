@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Cell, Column, Table
 from fullbench.reports import charts
-from fullbench.reports.layout import LONG, LaidCell, heads, laid_column
+from fullbench.reports.layout import LONG, LaidCell, axes, heads, laid_column
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.localised import localised
-from fullbench.web.results.naming import Named
 from fullbench.web.results.places import Places
 from fullbench.web.words import Language, translate
 
@@ -40,16 +39,15 @@ class LinkedCell(LaidCell):
     shade: str = ""
     tip: str = ""
     """What a figure by tag says to whoever points at it."""
-    full: str = ""
-    """The full name of whom another name is shown of."""
-    origin: str = ""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart: its address, and in words what it shows; of how many rows it shows the first `rows` where not all."""
+    """A chart: its address, that of one for phones, and in words what it shows; of how many rows it shows the first
+    `rows` where not all."""
 
     src: str
+    narrow: str
     alt: str
     rows: int = 0
     of: int = 0
@@ -98,6 +96,16 @@ class Sheet:
         return bool(self.charts) and not self.leading and not self.heat and len(self.rows) > LONG
 
     @property
+    def axes(self) -> Sequence[tuple[str, str] | None]:
+        """Where the bars of each column begin and end; a heat map has none."""
+        return () if self.heat else axes(self.linked.table)
+
+    @property
+    def stacks(self) -> bool:
+        """Whether a phone shows the cells of a row one below the other, each with the name of its column."""
+        return not self.leading and not self.heat and len(self.rows) <= LONG
+
+    @property
     def rich(self) -> bool:
         return len(self.rows) >= MANY and self.heat != "square"
 
@@ -141,8 +149,10 @@ def sheets(
             table = drawable(shown.table, hint)
             if (chart := charts.chart(table, hint)) is not None:
                 rows = len(table.rows) if table is not shown.table else 0
-                address = places.chart(*source, (number, place), language)
-                drawn.append(Drawn(address, translate(language, chart.alt), rows, len(shown.table.rows)))
+                wide, narrow = (
+                    places.chart(*source, (number, place), language, narrow=narrow) for narrow in (False, True)
+                )
+                drawn.append(Drawn(wide, narrow, translate(language, chart.alt), rows, len(shown.table.rows)))
         shown_sheets.append(sheet(linked, places, f"table-{number}", language, drawn))
     return shown_sheets
 
@@ -177,13 +187,22 @@ def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: 
     return Sheet(name, shown, heads(shown.table), list(zip(*columns, strict=True)), drawn)
 
 
+def with_cards(shown: Sheet, judges: Collection[str], places: Places, study: str) -> Sheet:
+    """A table of judges whose names lead to their cards."""
+
+    def led(cell: LinkedCell) -> LinkedCell:
+        judge = cell.full or cell.text
+        return replace(cell, href=places.judge(judge, study)) if judge in judges else cell
+
+    return replace(shown, rows=[(led(row[0]), *row[1:]) for row in shown.rows])
+
+
 def column_cells(linked: Linked, place: int, places: Places) -> list[LinkedCell]:
     """The cells of one column."""
     cells = linked.table.cells(place)
     shown = [
-        LinkedCell(**vars(laid), href=_href(linked.link(row, place), cell, places), full=full, origin=origin)
+        LinkedCell(**vars(laid), href=_href(linked.link(row, place), cell, places))
         for row, (cell, laid) in enumerate(zip(cells, laid_column(linked.table, place), strict=True))
-        for full, origin in [_bearer(cell)]
     ]
     hint = next((hint for hint in linked.charts if hint.get("kind") == "matrix"), None)
     if hint is None or str(linked.table.columns[place]) not in map(str, hint["columns"]):
@@ -195,11 +214,6 @@ def column_cells(linked: Linked, place: int, places: Places) -> list[LinkedCell]
         else linked_cell
         for linked_cell, cell in zip(shown, cells, strict=True)
     ]
-
-
-def _bearer(cell: Cell) -> tuple[str, str]:
-    """Whose name a cell shows, where it is not the full one, and where its bearer is from."""
-    return (cell.full, cell.origin) if isinstance(cell, Named) else ("", "")
 
 
 def _scale(linked: Linked, hint: Mapping[str, Any]) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,7 +26,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import SENSITIVE
 from fullbench.nouns.picture import Picture
-from fullbench.reports.page import shrunk
+from fullbench.reports.page import SHARED, shrunk
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.ledgers import study_of
@@ -38,14 +39,14 @@ from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import judge_name
 from fullbench.web.results.rows import judges
 from fullbench.web.results.rulings import is_person
-from fullbench.web.results.site_data import write_data
+from fullbench.web.results.site_data import script, write_data
 from fullbench.web.results.views import Views
 from fullbench.web.words import Language, translate
 
 MARKER = "fullbench-site.json"
 STATIC = (
-    *("colours.css", "app.css", "public.css", "scheme.js", "sorting.js", "public.js", "site.js", "icon.svg"),
-    *("roboto-regular.woff2", "roboto-bold.woff2", "roboto-LICENSE.txt"),
+    *SHARED,
+    *("app.css", "public.css", "scheme.js", "public.js", "site.js", "icon.svg"),
 )
 WHOLE = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 LARGE = 1920
@@ -110,9 +111,8 @@ class Files:
     def board(self, name: str) -> str:
         return f"{self.prefix}boards/{name}.html"
 
-    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str:
-        table, chart = place
-        return f"{self.prefix}charts/{board}-{table}-{chart}.svg"
+    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language, *, narrow: bool = False) -> str:
+        return f"{self.prefix}charts/{chart_file(board, place, narrow=narrow)}.svg"
 
     def judges(self, _study: str = "") -> str:
         return f"{self.prefix}judges.html"
@@ -237,10 +237,13 @@ class _Site:
 
     def _charts(self, name: str, all_tables: Sequence[Linked]) -> None:
         for table, linked in enumerate(all_tables if self.below.drawing else ()):
-            for place in range(len(linked.charts)):
-                drawn = self.below.chart(self.connection, name, (table, place), self.wish.language)
+            for place, narrow in product(range(len(linked.charts)), (False, True)):
+                drawn = self.below.chart(self.connection, name, (table, place), self.wish.language, narrow=narrow)
                 if drawn is not None:
-                    self._file(f"charts/{name}-{table}-{place}.svg", drawn)
+                    file = chart_file(name, (table, place), narrow=narrow)
+                    self._file(f"charts/{file}.svg", drawn)
+                    # As a script too: a page may not read its own pictures when it is opened from a disk.
+                    self._file(f"charts/{file}.js", f"window.fullbench.drawn({script(file)}, {script(drawn)});\n")
 
     def _boards(self) -> None:
         home = self.top.home(self.connection, self.wish.language) or {}
@@ -307,6 +310,16 @@ class _Site:
         data = picture.data() if size is None else shrunk(picture, size=size, veiled=veiled)
         if data is not None:
             self._file(f"pictures/{name}", data)
+
+
+def chart_file(board: str, place: tuple[int, int], *, narrow: bool) -> str:
+    """The file of a chart without its suffix.
+
+    >>> chart_file("4f", (2, 0), narrow=True)
+    '4f-2-0-narrow'
+    """
+    table, chart = place
+    return f"{board}-{table}-{chart}{'-narrow' if narrow else ''}"
 
 
 def task_page(task: str) -> str:

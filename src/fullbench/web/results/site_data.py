@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Select, select
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.web.results import tables
+from fullbench.web.results.flags import FLAGS
 from fullbench.web.results.rows import chunks
-from fullbench.web.results.rulings import Flags
 
 CHUNK = 5_000
 TEXT = 400
@@ -112,7 +112,7 @@ def _items(connection: Connection, withheld: Select[Any] | None) -> dict[int, tu
 
 def _row(row: Any, case: int, names: dict[int, int], item: int) -> list[Any]:
     """As `site.js` reads it; items are known by their place."""
-    flags = sum(getattr(row, name) << place for place, name in enumerate(Flags._fields))
+    flags = sum(getattr(row, name) << place for place, name in enumerate(FLAGS))
     shown = [names[number] for number in orjson.loads(row.shown)]
     marks = None if row.marks is None else orjson.loads(row.marks)
     return [

@@ -1,6 +1,7 @@
 """The tables of the public side: a catalogue of the ledger's verdicts, made for filtering, and what visitors ask for.
 
-The catalogue can be thrown away and filled again from the ledger; the ledger stays the truth. Names are numbers here
+The catalogue can be thrown away and filled again from the ledger; the ledger stays the truth. A change of its tables
+needs no step by step: drop them, `database.upgrade` makes them anew. Names are numbers here
 (`names`), so that a million verdicts stay small. A *meeting* is where verdicts meet: one study, item, criterion, ballot
 and set of answers, whatever the order shown. Studies are kept apart: what two of them share is a row in each. Of a vote
 that was changed, and of a reply that was read again, the latest revision alone is here.
@@ -10,7 +11,8 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, SmallInteger, String, Table, Text, UniqueConstraint
 
-from fullbench.web.database import metadata
+from fullbench.web.database import made_with, metadata
+from fullbench.web.results.flags import FLAGS
 
 names = Table(
     "public_names",
@@ -83,14 +85,7 @@ verdicts = Table(
     Column("shown", Text, nullable=False),
     Column("samples", Text, nullable=False),
     Column("marks", Text),
-    Column("split", SmallInteger, nullable=False),
-    Column("swapped", SmallInteger, nullable=False),
-    Column("met", SmallInteger, nullable=False),
-    Column("opposed", SmallInteger, nullable=False),
-    Column("both", SmallInteger, nullable=False),
-    Column("again", SmallInteger, nullable=False),
-    Column("decided", SmallInteger, nullable=False),
-    Column("clear", SmallInteger, nullable=False),
+    *(Column(flag, SmallInteger, nullable=False) for flag in FLAGS),
     Column("place", BigInteger),
     UniqueConstraint("case_id", "judge_id", "trial", "rater_id", name="public_verdicts_once"),
     Index("public_verdicts_judge", "judge_id", "id"),
@@ -106,13 +101,21 @@ verdicts = Table(
 
 `fault` is its place in `FAULTS` from 1, 0 where marks were given; `shape` is 0 for a score of one response, 1 for a
 choice among several, 2 for a ranking.
-`samples` numbers the answers shown (empty: all are the first). `split`: two judges rule
-against each other in this meeting; `swapped`: the same judge names another winner in another order; `met`: people
-ruled on the same responses; `opposed`: and against this verdict; `clear`: and people name a winner. `decided`: this
-verdict names a winner; `both`: the same judge heard the pair in both orders; `again`: it heard the case more than
-once. `place` is its place in the ledger; empty for a
-panel's ruling, and for what was entered before places were kept.
+`samples` numbers the answers shown (empty: all are the first). Then come its `FLAGS`. `place` is its place in the
+ledger; empty for a panel's ruling, and for what was entered before places were kept.
 """
+
+_SEARCH = {
+    "sqlite": [
+        "CREATE VIRTUAL TABLE public_search USING fts5(words, content='', detail='none', columnsize=0, "
+        "tokenize='ascii')"
+    ],
+    "postgresql": [
+        "CREATE TABLE public_search (id integer PRIMARY KEY, words tsvector NOT NULL)",
+        "CREATE INDEX public_search_words ON public_search USING gin (words)",
+    ],
+}
+made_with(verdicts, _SEARCH)
 
 shown = Table(
     "public_shown",

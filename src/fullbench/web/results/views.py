@@ -25,7 +25,7 @@ from fullbench.web.results.places import Places, judge_name
 from fullbench.web.results.recent import Recent
 from fullbench.web.results.rows import judges, judges_in, studies, version
 from fullbench.web.results.rulings import is_panel, is_person
-from fullbench.web.results.showing import chart_of, sheet, sheets
+from fullbench.web.results.showing import chart_of, sheet, sheets, with_cards
 from fullbench.web.results.tag_columns import with_tags
 from fullbench.web.words import Language, key, translate
 
@@ -199,9 +199,8 @@ class Views:
         body = self._bodies.get((name, stamp, language), lambda: self._body(board, language))
         others = [heading for heading in boards.headings(connection, board.study) if heading.name != name]
         link = Filter(study=_link(connection, board.study), judge=board.judge, criterion=board.criterion)
-        closed = _closed(connection, board.judge)
         return {**self.common(connection, "boards", board.study), "board": board, "body": body, "others": others[:40],
-                "link": link, "closed": closed}  # fmt: skip
+                "link": link, "closed": _closed(connection, board.judge)}  # fmt: skip
 
     def _body(self, board: Board, language: Language) -> str:
         template = self.environment.get_template("public/sheets.html")
@@ -209,7 +208,9 @@ class Views:
         shown = sheets(tables, source, self.places, language, drawing=self.drawing)
         return template.render(all=with_tags(shown, tables, self.places, language), t=partial(translate, language))
 
-    def chart(self, connection: Connection, name: str, place: tuple[int, int], language: Language) -> str | None:
+    def chart(
+        self, connection: Connection, name: str, place: tuple[int, int], language: Language, *, narrow: bool = False
+    ) -> str | None:
         """A chart as SVG, by the number of its table and its own; None where there is no such chart."""
         stamp = boards.stamps(connection).get(name)
         number, chart = place
@@ -220,9 +221,9 @@ class Views:
                 return None
             shown = localised(tables[number], language)
             drawn = chart_of(shown, chart, self.places)
-            return None if drawn is None else self.svg(drawn)
+            return None if drawn is None else self.svg(charts.narrowed(drawn) if narrow else drawn)
 
-        return self._charts.get((name, stamp, place, language), draw)
+        return self._charts.get((name, stamp, place, language, narrow), draw)
 
     def _tables(self, connection: Connection, name: str, stamp: str | None) -> Sequence[Linked]:
         """All tables of a board or card."""
@@ -300,14 +301,10 @@ class Views:
         linked = cards.faults(connection, shown)
         names = sorted(judges_in(connection, there[shown]).values()) if there else []
         stamps = boards.stamps(connection)
-        computed = [name for name in names if cards.card_name(shown, name) in stamps]
-        known = (self._card(connection, shown, name, stamps) for name in computed)
-        side_by_side = judges_board.board([card for card, _ in known], _link(connection, shown))
-        standings: list[judges_board.Standing] = []
-        first = []
-        if side_by_side is not None:
-            table, standings = side_by_side
-            first = [("judges", table)]
+        known = (self._card(connection, shown, one, stamps) for one in names if cards.card_name(shown, one) in stamps)
+        link = _link(connection, shown)
+        table, standings = judges_board.board([card for card, _ in known], link) or (None, [])
+        first = [] if table is None else [("judges", table)]
         audited = [(each.table.name, each) for each in cards.audited_judges(connection, shown)]
         tables = [*audited, *first, *([] if linked is None else [("faults", linked)])]
         named = self.names.tables([each for _, each in tables])
@@ -316,7 +313,10 @@ class Views:
             **self.common(connection, "judges", study),
             "judged": [(row.judge, row.criterion, translate(language, row.sentence)) for row in standings],
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in rest],
-            "sheets": [sheet(each, self.places, id_, language) for (id_, _), each in zip(tables, named, strict=True)],
+            "sheets": [
+                with_cards(sheet(each, self.places, id_, language), names, self.places, link)
+                for (id_, _), each in zip(tables, named, strict=True)
+            ],
         }
 
     def _card(

@@ -1,6 +1,7 @@
 "use strict";
-// `sortable` comes from sorting.js, which pages load first. Tables are made ready one after the other when there is time:
+// `sortable` comes from sorting.js and what is pointed at from pointing.js, which pages load first. Tables are made ready one after the other when there is time:
 // a page with many must not stand still.
+const copied = document.documentElement.hasAttribute("data-copy"); // a folder of files, with no server that would answer
 const idle = (work) => (window.requestIdleCallback ? requestIdleCallback(work, { timeout: 1000 }) : setTimeout(work, 0));
 
 // Long tables can be searched, cut to rows with enough behind them, to chosen columns and to rows that are compared. All
@@ -171,113 +172,68 @@ if (zooms.length && typeof HTMLDialogElement === "function") {
   for (const one of zooms) one.addEventListener("click", (event) => { event.preventDefault(); show(one); });
 }
 
-// Cells say their interval when one points at them, comes to them by keyboard or taps them.
-const tip = document.createElement("div");
-tip.className = "tip";
-tip.hidden = true;
-tip.setAttribute("role", "status");
-document.body.append(tip);
-const point = (event) => {
-  const cell = event.target.closest?.("[data-tip]");
-  tip.hidden = !cell;
-  if (!cell) return;
-  tip.textContent = cell.dataset.tip;
-  const place = cell.getBoundingClientRect();
-  const left = Math.min(Math.max(4, place.left), document.documentElement.clientWidth - tip.offsetWidth - 4);
-  tip.style.left = `${left + scrollX}px`;
-  tip.style.top = `${place.top + scrollY - tip.offsetHeight - 4}px`;
-};
-for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, point);
-// Where there is no pointing, the first tap on a cell says its interval and the second follows it.
-let touch = false;
-let tapped = null;
-document.addEventListener("pointerdown", (event) => { touch = event.pointerType === "touch"; }, true);
-document.addEventListener("click", (event) => {
-  const cell = event.target.closest?.("[data-tip]");
-  if (touch && cell && cell !== tapped) { event.preventDefault(); point(event); }
-  tapped = cell;
-}, true);
-document.addEventListener("focusout", () => { tip.hidden = true; });
-
 // A chart is a picture. When somebody first points at it, taps it or comes to it by keyboard, its marks come over it as a
 // layer that cannot be seen: each says its values like a cell does, and leads where the cell leads that it is drawn from.
 const layers = new WeakMap();
 const layerOf = (image) => {
-  // A page that was opened from a disk may not read its own pictures: it goes without.
+  // Without a connection a chart goes without.
   if (!layers.has(image)) layers.set(image, layered(image).catch(() => {}));
   return layers.get(image);
 };
+// The text of a chart. A static copy asks for nothing by a script that a page from a disk may not have: there it comes
+// as a script of its own, beside the picture.
+const drawings = new Map();
+const drawing = async (address) => {
+  if (address.startsWith("data:")) return decodeURIComponent(address.slice(address.indexOf(",") + 1)); // saved as PNG before
+  if (!copied) return (await fetch(address)).text();
+  window.fullbench = { ...window.fullbench, drawn: (name, text) => drawings.get(name)(text) };
+  return new Promise((done, failed) => {
+    const script = Object.assign(document.createElement("script"), { src: address.replace(/\.svg$/, ".js") });
+    drawings.set(script.src.split("/").pop().replace(/\.js$/, ""), done);
+    script.addEventListener("error", failed);
+    document.head.append(script);
+  });
+};
 const layered = async (image) => {
-  const answer = await fetch(image.currentSrc || image.src);
   // The picture's own colours for the dark would be refused here, with a complaint: the page has its own.
-  const text = (await answer.text()).replace(/<style>[^]*?<\/style>/, "");
+  const text = (await drawing(image.currentSrc || image.src)).replace(/<style>[^]*?<\/style>/, "");
   const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (drawn.nodeName !== "svg") return;
   for (const one of drawn.querySelectorAll("style, script")) one.remove();
-  const axes = '[class*="role-axis"], [class*="role-legend"], [class*="role-title"]';
-  for (const mark of drawn.querySelectorAll('[role="graphics-symbol"][aria-label]')) {
-    if (!mark.matches(axes)) mark.setAttribute("data-tip", mark.getAttribute("aria-label"));
-  }
   const around = document.createElement("span");
   around.className = "layered";
   drawn.classList.add("values");
-  const links = [...drawn.querySelectorAll("a")];
-  if (links.length) {
-    // One of a chart's marks is reached by Tab, the others from there by arrows; several marks of one figure are one.
-    const said = new Map(links.map((link) => [link.querySelector("[data-tip]")?.getAttribute("data-tip") ?? "", link]));
-    for (const link of links) link.setAttribute("tabindex", "-1");
-    for (const link of links) if (![...said.values()].includes(link)) link.setAttribute("aria-hidden", "true");
-    for (const [words, link] of said) link.setAttribute("aria-label", words);
-    said.values().next().value.setAttribute("tabindex", "0");
+  if (speaking(drawn)) {
     drawn.setAttribute("role", "group");
     drawn.setAttribute("aria-label", image.alt);
     image.alt = ""; // the layer says it
   } else drawn.setAttribute("aria-hidden", "true"); // the picture's own words and the table say the same
-  image.replaceWith(around);
-  around.append(image, document.importNode(drawn, true));
+  const picture = image.closest("picture") ?? image;
+  picture.replaceWith(around);
+  around.append(picture, document.importNode(drawn, true));
 };
-const arrows = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
-document.addEventListener("keydown", (event) => {
-  const link = event.target.closest?.(".values a");
-  if (!link || !arrows[event.key]) return;
-  event.preventDefault();
-  const all = [...link.closest(".values").querySelectorAll("a[aria-label]")];
-  const next = all[(all.indexOf(link) + arrows[event.key] + all.length) % all.length];
-  link.setAttribute("tabindex", "-1");
-  next.setAttribute("tabindex", "0");
-  next.focus();
-});
-
-// A mark and the row of the same figures light together: they lead to the same verdicts.
-let pointed = null;
-const light = (part) => {
-  for (const one of document.querySelectorAll(".lit")) one.classList.remove("lit");
-  if (!part) return;
-  const section = part.closest("section");
-  const leads = new Set((part.matches("a") ? [part] : [...part.querySelectorAll("a[href]")]).map((link) => link.getAttribute("href")));
-  for (const mark of section.querySelectorAll(".values a")) mark.classList.toggle("lit", leads.has(mark.getAttribute("href")));
-  if (part.matches("tr")) return;
-  for (const link of section.querySelectorAll("tbody a[href]")) if (leads.has(link.getAttribute("href"))) link.closest("tr").classList.add("lit");
-};
-const pair = (event) => {
+const near = (event) => {
   const image = event.target.closest?.("img.chart");
   const charts = event.type === "focusin" ? event.target.closest?.(".charts") : null;
   for (const one of image ? [image] : charts?.querySelectorAll("img.chart") ?? []) layerOf(one);
-  const part = event.target.closest?.(".values a, section.sheet tbody tr") ?? null;
-  if (part === pointed) return;
-  pointed = part;
-  light(part);
-  if (!part?.matches("tr")) return;
+  const row = event.target.closest?.("section.sheet tbody tr");
+  if (!row) return;
   // Charts that nobody has come near yet are not fetched for a row.
-  const near = [...part.closest("section").querySelectorAll("img.chart")].filter((one) => one.complete && one.naturalWidth && !layers.has(one));
-  if (near.length) Promise.all(near.map(layerOf)).then(() => { if (pointed === part) light(part); });
+  const drawn = [...row.closest("section").querySelectorAll("img.chart")].filter((one) => one.complete && one.naturalWidth && !layers.has(one));
+  if (drawn.length) Promise.all(drawn.map(layerOf)).then(() => { if (pointed === row) light(row); });
 };
-for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, pair);
+for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, near);
 
 // A chart as pixels, for where no SVG is taken: in the colours it is seen in, and twice as large, so that words stay sharp.
 const savePng = async (button) => {
   const image = button.closest("figure").querySelector("img.chart");
   image.loading = "eager"; // one that nobody has seen yet would never be decoded
+  if (location.protocol === "file:" && !image.src.startsWith("data:")) {
+    // The pixels of a file may not be read, those of the same picture from within the page may.
+    const text = await drawing(image.currentSrc || image.src);
+    image.closest("picture").querySelector("source").remove();
+    image.src = `data:image/svg+xml,${encodeURIComponent(text)}`;
+  }
   await image.decode();
   const canvas = Object.assign(document.createElement("canvas"), { width: 2 * image.naturalWidth, height: 2 * image.naturalHeight });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
@@ -287,8 +243,15 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-png]");
   if (button) savePng(button);
 });
-// A page that was opened from a disk may not read the pixels of its own pictures.
-if (location.protocol === "file:") for (const button of document.querySelectorAll("[data-png]")) button.parentElement.remove();
+// A chart for phones and one for larger screens have their marks in other places.
+matchMedia("(max-width: 40rem)").addEventListener("change", () => {
+  for (const around of document.querySelectorAll(".layered")) {
+    const image = around.querySelector("img");
+    layers.delete(image);
+    image.alt ||= around.querySelector(".values").getAttribute("aria-label") ?? "";
+    around.replaceWith(image.closest("picture"));
+  }
+});
 
 // Links choose one of several matrices without a script (see public.css); which one it is stands on the links by this.
 const markChosen = () => {
@@ -327,7 +290,7 @@ try {
 
 // News: where the numbers of a page moved, they are fetched and put in their place.
 const topic = document.querySelector("[data-topic]");
-if (topic && location.protocol !== "file:" && typeof EventSource === "function") {
+if (topic && !copied && typeof EventSource === "function") {
   let waiting = 0;
   const later = (pause) => { waiting = waiting || setTimeout(renew, pause); };
   const renew = async () => {

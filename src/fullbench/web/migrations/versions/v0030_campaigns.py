@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from fullbench.web.migrations.versions.v0010_work import COUNTER
+from fullbench.web.database import Counter
 
 revision = "0030"
 down_revision = "0022"
@@ -18,7 +18,7 @@ def upgrade() -> None:
         "leases",
         sa.Column("lease", sa.Text, primary_key=True),
         sa.Column("study", sa.Text, sa.ForeignKey("studies.id"), nullable=False),
-        sa.Column("task", COUNTER, sa.ForeignKey("tasks.id"), nullable=False),
+        sa.Column("task", Counter, sa.ForeignKey("tasks.id"), nullable=False),
         sa.Column("person", sa.Text, nullable=False),
         sa.Column("at", sa.Double, nullable=False),
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from fullbench.web.migrations.versions.v0010_work import COUNTER
+from fullbench.web.database import Counter
 
 revision = "0040"
 down_revision = "0030"
@@ -16,14 +16,14 @@ def upgrade() -> None:
     """Add the tables and the columns."""
     op.create_table(
         "task_authors",
-        sa.Column("task", COUNTER, sa.ForeignKey("tasks.id"), primary_key=True),
+        sa.Column("task", Counter, sa.ForeignKey("tasks.id"), primary_key=True),
         sa.Column("author", sa.Text, primary_key=True),
     )
     op.create_table(
         "adjudications",
-        sa.Column("id", COUNTER, primary_key=True),
+        sa.Column("id", Counter, primary_key=True),
         sa.Column("study", sa.Text, sa.ForeignKey("studies.id"), nullable=False),
-        sa.Column("task", COUNTER, sa.ForeignKey("tasks.id"), nullable=False),
+        sa.Column("task", Counter, sa.ForeignKey("tasks.id"), nullable=False),
         sa.Column("revision", sa.Integer, nullable=False),
         sa.Column("person", sa.Text, nullable=False),
         sa.Column("answer", sa.JSON, nullable=False),

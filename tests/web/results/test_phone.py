@@ -1,0 +1,80 @@
+"""The public pages on a phone: no figure lies beyond the edge, and charts are drawn for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fullbench.web.results import boards
+from fullbench.web.results.places import Served
+from tests.browsing import PATIENCE
+from tests.waiting import until
+from tests.web.conftest import start_live
+from tests.web.results import making
+
+BEYOND = """() => [...document.querySelectorAll("main :is(td, th, img, a, b, span, p, li, button)")]
+    .filter((one) => !one.closest(".grid, .hidden-words") && one.checkVisibility() && one.getClientRects().length)
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 || one.getBoundingClientRect().left < -1)
+    .map((one) => `${one.tagName} ${one.textContent.slice(0, 40)}`)"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("phone")
+    live = start_live(folder, "--ledger", str(making.fill(folder / "small.ledger", count=2)), "--public")
+    yield live
+    live.process.terminate()
+    live.process.wait(timeout=120)
+    live.engine.dispose()
+
+
+def computed(page, address: str) -> None:
+    """The page, once its figures are computed."""
+
+    def there() -> bool:
+        page.goto(address)
+        return page.locator("table.figures").count() > 0 and page.get_by_text("being computed").count() == 0
+
+    until(there, seconds=120)
+
+
+def test_no_figure_lies_beyond_the_edge_and_no_chart_is_scrolled(browser, served):
+    """Heat maps alone are wider than a phone: their first column stays in sight while they are scrolled."""
+    context = browser.new_context(base_url=served.url, viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    places = Served()
+    for address in (places.judge("steady"), "/judges", places.board(boards.board_name("default", "steady", "overall"))):
+        computed(page, address)
+        # What is not laid out yet has no place that could be wrong.
+        page.locator(".sheet").evaluate_all("all => all.forEach((one) => { one.style.contentVisibility = 'visible'; })")
+        assert page.evaluate(BEYOND) == [], address
+        for chart in page.locator("img.chart").all():
+            chart.scroll_into_view_if_needed()
+            chart.evaluate("one => one.decode()")
+            wide, shown = chart.evaluate("one => [one.naturalWidth, one.clientWidth - 16]")
+            assert wide <= shown + 1, "words are as large as they were drawn"
+        scrolled = page.locator(".charts").evaluate_all("all => all.map((one) => one.scrollWidth - one.clientWidth)")
+        assert max(scrolled, default=0) <= 0, address
+    context.close()
+
+
+def test_a_short_table_says_under_each_other_what_it_says_beside_each_other(browser, served):
+    """Every cell of the wide table is there on the phone, with the head of its column before it."""
+    told = []
+    for width in (1366, 390):
+        context = browser.new_context(base_url=served.url, viewport={"width": width, "height": 844})
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        computed(page, Served().judge("steady"))
+        table = page.locator("table.stacks").first
+        heads = [head.strip() for head in table.locator("thead th").all_text_contents()]
+        rows = table.locator("tbody tr").evaluate_all(
+            """rows => rows.map((row) => [...row.cells].filter((one) => one.checkVisibility() && !one.matches(".pick"))
+                .map((one) => [getComputedStyle(one, "::before").content, one.innerText.split(/\\s+/).join(" ")]))"""
+        )
+        told.append([[words for _, words in row] for row in rows])
+        if width == 390:
+            assert [label.strip('"') for label, _ in rows[0][1:]] == heads[1:]
+        context.close()
+    assert told[0] == told[1]
+    assert len(told[0]) > 3
