@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Self
 
-ADDRESS = "10.203.77"
-"""Of the network between them."""
+ADDRESS = f"10.203.{os.getpid() % 254 + 1}"
+"""Of the network between them; tests that run side by side have networks of their own."""
 
 
 def possible() -> bool:

@@ -41,7 +41,7 @@ ROWS = {
     "postgres": RowBytes(verdict=680.0, call=445.0, case=640.0, response=500.0, item=600.0),
     "none": RowBytes(),
 }
-"""Measured table by table on ledgers of 2,000 to 4,000 verdicts (docs/scale.md)."""
+"""Measured table by table on ledgers of 1,500 to 4,000 verdicts (docs/scale.md)."""
 
 
 @dataclass(frozen=True)
