@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -71,3 +73,26 @@ def test_a_jpeg_is_cut_off_where_its_last_scan_has_no_end():
         data = b"\xff\xd8\xff" + b"".join(pieces)
         marks = [piece for piece in pieces if piece != other]
         assert pictures.is_cut_off(data, "image/jpeg") == (bool(marks) and marks[-1] == scan)
+
+
+@pytest.mark.slow
+def test_pictures_are_read_and_kept_where_the_system_lacks_what_only_posix_has(tmp_path):
+    """As on Windows: none of these names is there, and the notebook's way from a picture to a record is whole."""
+    (tmp_path / "red.png").write_bytes(png(7))
+    code = (
+        "import os, sys\n"
+        "for name in ('O_CLOEXEC', 'O_NONBLOCK', 'O_DSYNC', 'O_NOFOLLOW', 'O_DIRECTORY', 'fork', 'getuid', 'geteuid',\n"
+        "             'killpg', 'setsid', 'pread', 'pwrite', 'sched_getaffinity', 'statvfs', 'register_at_fork'):\n"
+        "    delattr(os, name)\n"
+        "sys.modules.update(dict.fromkeys(('resource', 'pwd', 'grp', 'termios')))\n"
+        "import fullbench\n"
+        "items = [{'id': str(n), 'question': 'What is shown?', 'pictures': ['red.png']} for n in range(3)]\n"
+        "said = [{'item': str(n), 'contestant': who, 'text': 'word ' * (n + k)} for n in range(3)\n"
+        "        for k, who in enumerate(('a', 'b'), 1)]\n"
+        "record = fullbench.judge(items, said, judge='length', ballot='choice', ledger='own.ledger')\n"
+        "print(len(record))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "6", "three pairs in both orders"
+    (kept,) = (tmp_path / "own.ledger.pictures").glob("??/*")
+    assert kept.read_bytes() == png(7)

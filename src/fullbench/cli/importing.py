@@ -33,6 +33,7 @@ def import_files(
     """
     from fullbench.errors import InputError
     from fullbench.files.exchange.hub import NAME, fetched
+    from fullbench.files.folders import check_new
     from fullbench.files.pictures import allowing
     from fullbench.nouns.doors import load
     from fullbench.studies.export import export
@@ -44,8 +45,7 @@ def import_files(
     named = kind == "huggingface" and not path.exists() and NAME.fullmatch(path.as_posix())
     if not path.exists() and not named:
         raise InputError("there is no such file or folder", path=path)
-    if out.exists() and any(out.iterdir()):
-        raise InputError("the folder is not empty; choose another one, or move it away", path=out)
+    check_new(out)
     path = fetched(path.as_posix()) if named else path
     with allowing(*pictures_from or ()):
         brought = importer(path, dict(option.split("=", 1) for option in options or ()))

@@ -57,3 +57,11 @@ def _visible(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(place) / name for name in files if not name.startswith("."))
+
+
+def check_new(folder: Path) -> None:
+    """Refuse to write a folder of files over something that is there already."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError("this is a file, and a folder is written; name a new one", path=folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError("the folder is not empty; choose another one, or move it away", path=folder)

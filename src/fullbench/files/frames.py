@@ -27,6 +27,12 @@ LIBRARIES = ("polars", "pandas")
 def rows_of(data: Any, what: str = "rows") -> Iterator[dict[str, Any]]:
     """The rows of a list of dicts, of a mapping of columns, of a frame, or of a data set, as dicts."""
     if isinstance(data, Mapping):
+        single = [name for name, held in data.items() if isinstance(held, str) or not isinstance(held, Iterable)]
+        if single:
+            raise InputError(
+                f"{what} are a list of dicts, or a dict of columns; found a dict in which {str(single[0])!r} is one "
+                "value: put it into a list"
+            )
         columns = {str(name): list(values) for name, values in data.items()}
         if len({len(values) for values in columns.values()}) > 1:
             raise InputError(f"the columns of {what} differ in length")

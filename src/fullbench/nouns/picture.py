@@ -22,6 +22,9 @@ SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", "
 
 _lately = Lately()
 
+_READING = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""How a file is opened, as far as the system knows these ways."""
+
 _HEIF = {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1"}
 """The brands of HEIC and its kin, which phones write and few programs read."""
 
@@ -146,7 +149,7 @@ def _bytes(file: str | Path) -> bytes:
 
     It is opened without waiting, for a pipe would make us wait for ever, and a device may never end.
     """
-    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    descriptor = os.open(file, _READING)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):

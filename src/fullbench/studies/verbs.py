@@ -48,6 +48,8 @@ def _open(ledger: Book | None, *, read_only: bool = False) -> Iterator[Ledger]:
     if isinstance(ledger, Ledger):
         yield ledger
         return
+    if not isinstance(ledger, str | Path | None):
+        raise InputError(f"a record, or the path of a ledger, is wanted here; found {type(ledger).__name__}")
     with Ledger(ledger or DEFAULT_LEDGER, read_only=read_only) as book:
         yield book
 
@@ -133,6 +135,8 @@ def judge(
             raise InputError("on what ballot? Say ballot='choice+tie', 'score:1-5' or 'ranking'")
         asked = items_of(_held(items), question=question)
         forms = [form.spec if isinstance(form, Ballot) else form for form in _several(ballot)]
+        if odd := [form for form in forms if not isinstance(form, str)]:
+            raise InputError(f"a ballot is named in words, as 'choice+tie' or 'score:1-5'; found {odd[0]!r}")
         docket = list(
             own_cases(
                 asked, responses_of(_held(responses), asked), forms, criteria=_several(criterion), orders=orders,
@@ -174,6 +178,11 @@ def run(
             said = answer(asked, contestant=contestant, ledger=book, samples=samples)
             record = _judge(asked, said, book, judge=judge, ballot=ballot)
         return Conducted(Study("notebook"), record, report(record))
+    if not isinstance(study, Study | str | Path):
+        raise InputError(
+            f"a study is the path of its file; found {type(study).__name__}. Rows go by name: run(items=rows, "
+            "contestant=[...], judge=[...], ballot='choice+tie')"
+        )
     plan = study if isinstance(study, Study) else Study.read(study)
     refuse_risks(plan)
     conducting = conductor(plan)

@@ -67,6 +67,8 @@ def _model(file: Path, benchmarks: list[str]) -> str:
 
 
 def _asked(name: str, row: Mapping[str, Any], image: str | None, file: Path) -> Item:
+    if "question" not in row:
+        raise InputError(f"a row has no 'question'; found {', '.join(row)}; is it a file of this kind?", path=file)
     options = [f"{letter}. {row[letter]}" for letter in ascii_uppercase if row.get(letter) not in {None, ""}]
     hint = [f"Hint: {row['hint']}"] if isinstance(row.get("hint"), str) and row["hint"] else []
     words = "\n".join([*hint, str(row.get("question", "")), *options])

@@ -10,6 +10,7 @@ from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
 from fullbench.files.exchange.common import Gathering, files_in, picture_of
+from fullbench.files.folders import check_new
 from fullbench.files.nouns import write_items, write_responses, write_verdicts
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import replacing
@@ -105,8 +106,7 @@ def _vote(held: Gathering, item: str, shown: list[tuple[str, int]], answers: Map
 
 def write_dataset(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
     """A folder that `datasets` loads: items, responses and verdicts as three configurations, and a card of them."""
-    if path.exists() and any(path.iterdir()):
-        raise InputError("the folder is not empty; choose another one, or move it away", path=path)
+    check_new(path)
     counts = {
         "items": write_items(path / "items.jsonl", record.items.values()),
         "responses": write_responses(path / "responses.jsonl", record.responses.values()),

@@ -56,8 +56,9 @@ def _entered(
     names = [names] if isinstance(names, str) else names
     if not data.get("item") or not data.get(column) or not names:
         raise InputError(
-            f"a record needs 'item', 'contestants' and the question, here {column!r}; found {', '.join(sorted(data))}; "
-            "name another column with --option question=COLUMN",
+            f"a record needs 'item', 'contestants' and the question, here {column!r}, in its 'data' (Label Studio) or "
+            f"'fields' (Argilla); found there: {', '.join(sorted(data)) or 'nothing'}; name another column with "
+            "--option question=COLUMN",
             path=path,
             line=line,
         )

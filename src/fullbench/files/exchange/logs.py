@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.files.folders import check_new
 from fullbench.files.writers import replacing, write_rows
 from fullbench.nouns.digests import digest
 from fullbench.nouns.record import Record
@@ -156,8 +157,7 @@ def write_otel(record: Record, path: Path, _options: Mapping[str, str]) -> dict[
 
 def write_mlflow(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
     """A folder as MLflow's file store has it: a run for each contestant, a metric for each judge's mean mark."""
-    if path.exists() and any(path.iterdir()):
-        raise InputError("the folder is not empty; choose another one, or move it away", path=path)
+    check_new(path)
     means: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for verdict, who, _, mark in _marks(record):
         means[who][f"{verdict.judge}/{verdict.criterion}"].append(mark)
