@@ -80,6 +80,10 @@ class Machine:
         """The words of a command that runs there."""
         return ["nsenter", "--target", self._first, "--pid", "--net", "--mount", "--wd=.", "--", *words]
 
+    def received(self) -> int:
+        """The bytes that came to it over its cable so far."""
+        return int(Path(f"/sys/class/net/{self._cable}/statistics/tx_bytes").read_text())
+
     def lose_power(self) -> None:
         """Its cable first, so that nobody hears a goodbye; then all of its processes at once."""
         if self._keeper.poll() is None:

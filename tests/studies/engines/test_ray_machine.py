@@ -12,10 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from fullbench import Case, Item, Picture, Response, Score
 from fullbench.ledger.store import Ledger
+from fullbench.studies import specs
+from fullbench.studies.engines import engine
 from fullbench.studies.engines.worker import AHEAD
+from fullbench.studies.hear import hear
 from tests.fake_server import FakeServer
 from tests.machines import Machine, Network, possible
+from tests.making import png
 from tests.postgres import Postgres, programs
 from tests.ray_cluster import RayCluster, environment, installed
 from tests.studies.engines.billing import DOLLARS, PRICED, unheard
@@ -116,6 +121,39 @@ def test_the_drivers_machine_is_lost_and_the_same_command_goes_on_from_another(s
     assert said.startswith(f"Asked {asked:,}, known {known:,}, failed 0, cost $")
     assert float(said.rpartition("$")[2].rstrip(".")) == pytest.approx(asked * DOLLARS, rel=1e-3)
     check(database, before, sent, servers)
+
+
+SHOWN, SIZE = 30, 1_000_000
+
+
+def showing(pictures: list[Picture]) -> Iterator[Case]:
+    """Several cases of each picture, so that every worker sees all of them."""
+    for number in range(SHOWN * len(pictures)):
+        item = Item.ask(f"i{number}", f"What is #{number}?", pictures[number % len(pictures)])
+        yield Case(item, (Response.say(item.id, "a", "red"),), Score(1, 5))
+
+
+def test_a_picture_goes_once_to_a_machine_however_many_judges_see_it_there(stack, tmp_path):
+    """Three judges, each with a worker on the other machine: counted on its cable."""
+    pictures = [Picture.of(png((number, 0, 0)) + os.urandom(SIZE)) for number in range(12)]
+    network = stack.enter_context(Network())
+    server = stack.enter_context(FakeServer(says="[[4]]", latency=0.5, host=network.host))
+    cluster = stack.enter_context(RayCluster(1, host=network.host))
+    machine = network.machine()
+    cluster.add(machine).wait()
+    judged_by = {f"vllm:{name}@{server.url}?concurrency=8" for name in "xyz"}
+    judges = {specs.judge(spec).name: spec for spec in judged_by}
+    ledger = stack.enter_context(Ledger(tmp_path / "l.ledger"))
+    joined = stack.enter_context(engine(f"ray:{cluster.address}"))
+    before = machine.received()
+    hear(
+        [specs.judge(spec) for spec in judges.values()], lambda _: showing(pictures), ledger, engine=joined,
+        specs=judges,
+    )  # fmt: skip
+    received = machine.received() - before
+    assert len(list(ledger.verdicts())) == 3 * SHOWN * len(pictures)
+    # Replies, what the cluster says of itself, and that uploads arrived, come over the same cable.
+    assert 1 < received / (len(pictures) * SIZE) < 1.6, "without the store it is three times: once for each judge"
 
 
 def check(ledger: str, before: dict[str, set[str]], sent: list[set[str]], servers: list[FakeServer]) -> None:

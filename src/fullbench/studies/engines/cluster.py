@@ -25,6 +25,7 @@ from typing import Any
 from fullbench.errors import EngineError, MissingExtra
 from fullbench.studies.engines.crew import LOOK_AROUND, LOST, Crew, Desk, contract
 from fullbench.studies.engines.office import BEAT, Office
+from fullbench.studies.engines.parcels import Shelf
 from fullbench.studies.engines.stopping import Stop
 from fullbench.studies.engines.work import Job, Tally
 
@@ -59,7 +60,7 @@ class Cluster:
             run = uuid.uuid4().hex
             with _signals_kept():
                 office = _entered(ray, self.address, run)
-            desk = Desk(office, run)
+            desk = Desk(office, run, Shelf(ray.put))
             try:
                 try:
                     with _beating(ray, desk):

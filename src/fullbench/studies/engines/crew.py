@@ -21,7 +21,7 @@ from fullbench.models.net.spending import purse
 from fullbench.nouns.judge import Judge, models_of
 from fullbench.nouns.verdict import Failure
 from fullbench.studies.engines.office import Branch
-from fullbench.studies.engines.parcels import Memory, packed, unpacked
+from fullbench.studies.engines.parcels import Line, Memory, Shelf, packed, unpacked
 from fullbench.studies.engines.stopping import Stop
 from fullbench.studies.engines.work import Job, Key, Recipe, Tally
 from fullbench.studies.engines.worker import Turn, Worker
@@ -72,8 +72,12 @@ class Remote(Worker):
             return node, turn
         return node, replace(turn, error=EngineError(f"{where} cannot make what is to be asked: {turn.error}"))
 
-    def receive(self, parcel: bytes, *, more: bool, halt: bool, spent_up: str = "") -> Turn:
-        return self.turn(unpacked(parcel, _MEMORY), more=more, halt=halt, spent_up=spent_up)
+    def receive(self, parcel: bytes, places: Mapping[str, Any], *, more: bool, halt: bool, spent_up: str = "") -> Turn:
+        """One turn. New pictures are fetched from the object store of this machine, which has each once."""
+        import ray
+
+        pictures = dict(zip(places, ray.get(list(places.values())), strict=True))
+        return self.turn(unpacked(parcel, _MEMORY, pictures), more=more, halt=halt, spent_up=spent_up)
 
 
 def _cores(ray: ModuleType, node: str) -> int:
@@ -99,6 +103,7 @@ class Desk:
 
     office: Any
     run: str
+    shelf: Shelf
     heard: float = field(default_factory=time.monotonic)
     head_lost: float = 0.0
     """When the head was found to be gone; nothing while it is there."""
@@ -227,10 +232,11 @@ class Crew:
             hand.given[key] = task
             tasks.append(task)
         if hand.given:
-            parcel = packed(tasks, None if hand.node == self._here else hand.memory)
+            line = Line(hand.memory, self._contract.desk.shelf)
+            parcel = packed(tasks, None if hand.node == self._here else line)
             share = purse()
             spent_up = share.empty if share is not None else ""
-            hand.call = hand.actor.receive.remote(parcel, more=not self._dry, halt=halt, spent_up=spent_up)
+            hand.call = hand.actor.receive.remote(parcel, line.places, more=not self._dry, halt=halt, spent_up=spent_up)
 
     def _gather(self) -> Iterator[Any]:
         """The outcomes of the next worker that has some."""
