@@ -4,7 +4,7 @@
 set -e
 on_shm() { df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { gigabytes = int($4 / 1048576) } END { print gigabytes + 0 }'; }
 in_memory() { awk '/^MemAvailable/ { gigabytes = int($2 / 1048576) } END { print gigabytes + 0 }' /proc/meminfo; }
-if [ "$(on_shm)" -ge 8 ] && [ "$(in_memory)" -ge 8 ]; then
+if [ "$(on_shm)" -ge 8 ] && [ "$(in_memory)" -ge 12 ]; then
   folder=$(mktemp -d /dev/shm/fullbench-tests-XXXXXX)
   trap 'rm -rf "$folder"' EXIT
   trap 'exit 130' INT TERM
