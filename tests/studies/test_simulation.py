@@ -75,6 +75,7 @@ def test_they_do_not_where_the_two_have_nothing_to_do_with_each_other(found):
     assert fmean(found[0.0]["UPME"]) < fmean(found[0.0]["uniform"])
 
 
+@pytest.mark.slow
 def test_two_colluders_among_eight_hardly_move_the_robust_ranking():
     table = cheats_table(Setting(models=8, colluders=2), range(60))
     moved = dict(zip(table.column("method"), table.column("moved"), strict=True))

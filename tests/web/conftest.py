@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from argon2 import PasswordHasher
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from fullbench.web.accounts import sessions, users
+from fullbench.web.accounts import passwords, sessions, users
 from fullbench.web.accounts.tables import users as users_table
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, upgrade, writing
@@ -25,6 +26,18 @@ from tests.ports import free_port
 
 PASSWORD = "a long sentence of mine"
 BASE = "http://testserver"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def usual_hasher():
+    """The hasher that servers have; within the tests' own process hashes cost less, since they make hundreds.
+
+    A hash names its own cost, so either hasher knows what the other made.
+    """
+    usual, cheap = passwords._hasher(), PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_hasher", lambda: cheap)
+        yield usual
 
 
 @pytest.fixture(scope="session")
@@ -120,7 +133,6 @@ _hash: list[str] = []
 def add_person(connection, name: str, role: str) -> users.User:
     from sqlalchemy import insert
 
-    from fullbench.web.accounts import passwords
     from fullbench.web.accounts.secrets import new_id
 
     if not _hash:

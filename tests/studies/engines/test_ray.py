@@ -289,6 +289,7 @@ def check_kill(watch: Killing, server: FakeServer, ledger: Ledger, tally: Tally)
     assert unheard(ledger.bill(), server) == answered_twice <= len(twice)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_what_was_in_flight(engine, cluster, tmp_path):
     path, node = tmp_path / "l.ledger", cluster.nodes[1]
     with FakeServer(says="[[4]]", latency=0.1) as server, Ledger(path) as ledger:

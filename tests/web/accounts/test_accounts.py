@@ -63,9 +63,11 @@ def test_weak_passwords_are_refused(password):
 
 
 @pytest.mark.parametrize("password", ["correct horse battery", "我家门前有小河很美丽", "Ann likes long walks"])
-def test_sensible_passwords_are_taken(password):
+def test_sensible_passwords_are_taken(password, usual_hasher, monkeypatch):
+    monkeypatch.setattr(passwords, "_hasher", lambda: usual_hasher)
     passwords.check(password, "ann")
     kept = passwords.hashed(password)
+    assert "$m=65536,t=3,p=4$" in kept
     assert kept.startswith("$argon2id$")
     assert passwords.matches(password, kept)
     assert not passwords.matches(password + "!", kept)

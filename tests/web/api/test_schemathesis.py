@@ -39,6 +39,7 @@ def settings(database, tmp_path, small_ledger):
     return Settings(database, str(small_ledger), tmp_path / "data")
 
 
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 def test_every_call_keeps_to_its_description(app, mode):
     # Ten seconds are the usual limit, and too few for a first call on a busy machine.
