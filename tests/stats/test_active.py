@@ -84,8 +84,8 @@ def test_the_first_of_the_order_are_a_sample_with_the_chances():
 
 
 def test_asking_where_it_counts_narrows_the_board():
-    even, _ = widths(300, 6, designed=False)
-    aimed, _ = widths(300, 6, designed=True)
+    even, _ = widths(300, 3, designed=False)
+    aimed, _ = widths(300, 3, designed=True)
     assert aimed < 0.9 * even
 
 

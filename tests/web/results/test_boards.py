@@ -203,6 +203,7 @@ UNCOUNTED = {"costs", "reasons", "replacement", "votes"}
 """Tables whose numbers are no counts of verdicts of the judge; corrected figures count pairs."""
 
 
+@pytest.mark.parametrize("new_engine", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_every_number_of_a_card_leads_to_its_verdicts(refreshed, ledger):
     assert cards.refresh(refreshed, ledger) == len(making.JUDGES)
     assert cards.refresh(refreshed, ledger) == 0

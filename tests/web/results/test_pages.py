@@ -125,6 +125,7 @@ def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, orga
     assert organiser.get(case).status_code == 200
 
 
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_figures_by_tag_are_gone_when_people_begin_to_judge(shown, viewer):
     """At once, not when boards were computed anew: a group may be one item, whose rulings its figures tell."""
     board = Served().board(boards.board_name("default", "steady", "overall"))
