@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from fullbench.columns.builder import columns_of
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.record import Record
 from fullbench.studies.conduct import Conductor
+from fullbench.studies.engines.stopping import Stop
 from fullbench.studies.narrow import read
 from fullbench.studies.study import Study
 
@@ -39,6 +41,16 @@ def _study(folder):
         ballots=("choice+tie", "score:1-5"), criteria=("overall", "colour"), trials=2,
         labels=folder / "labels.jsonl", ledger=folder / "x.ledger",
     )  # fmt: skip
+
+
+def test_a_run_that_is_stopped_before_its_first_case_ends_at_once_and_says_so(tmp_path):
+    """More cases than could ever be counted: a signal that comes while a command starts must not wait for them."""
+    study, stop = replace(_study(tmp_path), trials=1_000_000_000), Stop()
+    stop.pull("terminated")
+    with Ledger(study.ledger) as ledger:
+        done = Conductor(study).conduct(ledger, quiet=True, whole=False, stop=stop)
+    assert {tally.name: tally.stopped for tally in done.tallies} == dict.fromkeys(study.judges, "terminated")
+    assert not done.tables
 
 
 def test_both_ways_give_the_same_tables_source_and_digest(tmp_path):

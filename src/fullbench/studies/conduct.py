@@ -230,11 +230,14 @@ class Conductor:
         for view in self.views:
             ledger.declare("judge", view.name, view.settings)
         responses = self.responses(ledger)
-        if not stop.reason:
-            heard = self._hear(ledger, responses, purse, terms)
-            if heard is None:
-                uncounted = [Tally(judge.name, stopped=stop.reason) for judge in self.judges]
-                return Conducted(self.study, Record(()), (), tallies=[*tallies, *uncounted])
+        stopped_answering = bool(self.contestants and stop.reason)
+        heard = None if stop.reason else self._hear(ledger, responses, purse, terms)
+        if heard is None:
+            tallies += [Tally(judge.name, stopped=stop.reason) for judge in self.judges]
+            if not stopped_answering:
+                # No judge was asked, and there may be more cases than anybody waits for: no tables are made of them.
+                return Conducted(self.study, Record(()), (), tallies=tallies)
+        else:
             tallies += heard
         return self._look(ledger, responses, tallies, whole=terms.whole)
 
