@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -77,18 +78,28 @@ class Postgres:
             options.append("fsync=off")
         flags = [part for option in options for part in ("-c", option)]
         command = [str(self._program("postgres")), "-D", str(self.data), "-p", str(self.port), *flags]
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._user, group=self._group)
+        logged = self._launch(command)
         for _ in range(2400):
             try:
                 self._connect("postgres").close()
             except self._not_yet():
-                if self._process.poll() is not None:
-                    break
                 time.sleep(0.05)
+                if self._process is None or self._process.poll() is None:
+                    continue
+                if "is still in use" not in logged():  # by a child of a killed server that has not noticed yet
+                    break
+                logged = self._launch(command)
                 continue
             return
-        raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text()[-2000:]}")
+        raise RuntimeError(f"PostgreSQL did not start: {logged()[-2000:]}")
+
+    def _launch(self, command: list[str]) -> Callable[[], str]:
+        """Start the process; gives what it has logged so far."""
+        path = self.folder / "log"
+        with path.open("ab") as log:
+            begun = log.tell()
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._user, group=self._group)
+        return lambda: path.read_bytes()[begun:].decode(errors="replace")
 
     def kill(self) -> None:
         """kill -9 of the server and all that it started."""

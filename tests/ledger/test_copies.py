@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from fullbench import Ledger
 from fullbench.cli.app import app
 from fullbench.errors import InputError, LedgerError
-from fullbench.ledger import writer
+from fullbench.ledger import log_marks
 from fullbench.nouns.picture import Picture
 from tests.ledger.making import case, png, verdict
 from tests.ledger.test_survival import child
@@ -28,10 +28,10 @@ def cp(*names: Path) -> None:
     subprocess.run(["cp", *map(str, names)], check=True)
 
 
-@pytest.mark.parametrize("log", [writer.LOG, 50_000])
+@pytest.mark.parametrize("log", [log_marks.LONG, 50_000])
 def test_a_copy_without_its_log_is_not_sound_and_one_with_it_is(tmp_path, monkeypatch, log):
     """Whether the log was never brought into the main file yet, or many times."""
-    monkeypatch.setattr(writer, "LOG", log)
+    monkeypatch.setattr(log_marks, "LONG", log)
     path = tmp_path / "x.ledger"
     for name in ("alone", "both"):
         (tmp_path / name).mkdir()

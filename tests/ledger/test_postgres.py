@@ -10,9 +10,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import postgres as postgres_ledger
+from fullbench.ledger.postgres_arrays import numbers, storable, texts
 from fullbench.ledger.store import Ledger
 from tests.ledger.making import case, verdict
 from tests.ledger.test_survival import child
@@ -236,3 +239,24 @@ def test_passwords_are_never_shown(postgres, tmp_path):
         with pytest.raises(LedgerError) as caught:
             Ledger(tmp_path / place if pictures else place, pictures=pictures)
         assert "hush" not in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def asked(postgres):
+    with psycopg.connect(postgres.database(), autocommit=True) as connection:
+        yield connection
+
+
+ODD = st.text(st.one_of(st.sampled_from('\x1e\0\\",{}\n\ufdd0 NUL是'), st.characters(exclude_categories=["Cs"])))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=st.lists(st.none() | ODD, min_size=1), floats=st.lists(st.none() | st.floats(), min_size=1))
+def test_columns_arrive_on_the_server_as_they_were(asked, words, floats):
+    whole = [None if number is None else int(number) if abs(number) < 2**62 else 0 for number in floats]
+    sql = "SELECT %s::text[], %s::double precision[], %s::bigint[]"
+    arrays = (texts(words), numbers(float)(floats), numbers(int)(whole))
+    found, reals, integers = asked.execute(sql, arrays).fetchone()
+    assert found == [None if word is None else storable(word) for word in words]
+    assert list(map(repr, reals)) == list(map(repr, floats))
+    assert integers == whole

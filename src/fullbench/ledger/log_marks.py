@@ -15,6 +15,9 @@ from fullbench.ledger import schema
 from fullbench.ledger.chain import Chain
 from fullbench.ledger.database import Connection
 
+LONG = 16 * 1024 * 1024
+"""So many bytes may the log hold before it is brought into the main file."""
+
 BEGUN = "log begun"
 RECOVERED = "log recovered"
 """A writer was killed between its mark and its next commit, and the log was there: nothing is missing."""

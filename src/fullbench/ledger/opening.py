@@ -110,9 +110,10 @@ def _connect(path: Path, mode: str, durability: Durability) -> sqlite3.Connectio
     try:
         connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'power' else 'NORMAL'}")
         connection.execute("PRAGMA recursive_triggers = ON")
-        # The writer sees to checkpoints itself (see `log_marks`), and knows by the file's size how long the log is.
+        # The writer sees to checkpoints itself (see `log_marks`), and knows by the file's size how long the log is: it
+        # keeps that size, for a log that is written over costs less than one that grows anew after every checkpoint.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        connection.execute("PRAGMA journal_size_limit = 0")
+        connection.execute(f"PRAGMA journal_size_limit = {log_marks.LONG}")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import count
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.ledger import schema
 from fullbench.ledger.database import BATCH, Answer, Taken
+from fullbench.ledger.postgres_arrays import MARK, numbers, storable, texts
 from fullbench.ledger.rows import Row
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ hold its names, and what it had not yet committed, for two hours."""
 LET_GO = 25
 """The seconds after which these settings give up a machine that is silent."""
 
-MARK = "\ufdd0"
-"""PostgreSQL holds no zero character: it is kept as this one, which is none, and a 0."""
-
 
 def lock_number(text: str) -> int:
     """The number of an advisory lock."""
@@ -40,22 +38,24 @@ TYPES = {"TEXT": 'TEXT COLLATE "C"', "INTEGER": "BIGINT", "REAL": "DOUBLE PRECIS
 """What our types are called on a server."""
 
 
-def _insert(table: str) -> tuple[str, tuple[type, ...]]:
-    """The statement that adds rows to a table from a list for each column, and what the lists hold."""
+_Literal = Callable[[Sequence[Any]], str]
+_LITERALS: dict[str, _Literal] = {"TEXT": texts, "INTEGER": numbers(int), "REAL": numbers(float)}
+
+
+def _insert(table: str) -> tuple[str, tuple[_Literal, ...]]:
+    """The statement that adds rows to a table from an array for each column, and what writes out the arrays."""
     defined = [column.split()[:2] for column in f"{schema.TABLES[table]}, {schema.SEAL}".split(", ")]
-    lists = ", ".join(f"%s::{TYPES[kind].split(' COLLATE')[0]}[]" for _, kind in defined)
+    lists = ", ".join(f"unnest(%s::{TYPES[kind].split(' COLLATE')[0]}[])" for _, kind in defined)
     names = ", ".join(name for name, _ in defined)
-    held = {"TEXT": str, "INTEGER": int, "REAL": float}
-    return f"INSERT INTO {table} ({names}) SELECT * FROM unnest({lists})", tuple(held[kind] for _, kind in defined)
+    statement = f"INSERT INTO {table} ({names}) SELECT {lists}"
+    return statement, tuple(_LITERALS[kind] for _, kind in defined)
 
 
 _INSERTING = {table: _insert(table) for table in schema.TABLES}
 
 
 def _in(value: Any) -> Any:
-    if isinstance(value, str) and ("\0" in value or MARK in value):
-        return value.replace(MARK, MARK + "1").replace("\0", MARK + "0")
-    return value
+    return storable(value) if isinstance(value, str) else value
 
 
 def _out(row: Row) -> Row:
@@ -132,13 +132,10 @@ class PostgresConnection:
                     self.raw.execute(f"CLOSE {name}")
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Whole rows in one statement, a list for each column: what fits into a pipeline, as COPY does not."""
-        statement, kinds = _INSERTING[table]
-        lists = [
-            [None if value is None else _in(value) if kind is str else kind(value) for value in column]
-            for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)
-        ]
-        self.raw.execute(statement, lists)
+        """Whole rows in one statement, an array for each column: what fits into a pipeline, as COPY does not."""
+        statement, literals = _INSERTING[table]
+        columns = zip(*rows, strict=True)
+        self.raw.execute(statement, [literal(column) for literal, column in zip(literals, columns, strict=True)])
 
     def commit(self, sealed: Sequence[tuple[str, Sequence[Row]]]) -> None:
         """A transaction whose words are all sent before the first answer is waited for."""

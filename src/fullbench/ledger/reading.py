@@ -263,7 +263,9 @@ def beside(
     if tags:
         known = {name: item for name, item in known.items() if tags.items() <= item.tags.items()}
         ruled = tuple(verdict for verdict in ruled if verdict.item in known)
-    spoken = {(verdict.item, *shown) for verdict in ruled for shown in verdict.shown}
+    # Judges and trials speak of the same responses again and again: what each shows is looked at once.
+    shows = {(verdict.item, verdict.contestants, verdict.samples): verdict for verdict in ruled}
+    spoken = {(verdict.item, *shown) for verdict in shows.values() for shown in verdict.shown}
     given: dict[tuple[str, str, int], Response] = {}
     naming = Naming.read(reader)
     for row in _keyed(reader, rows.RESPONSE, "responses", keys, "item_key"):

@@ -82,7 +82,8 @@ def _verdict_row(v: Verdict, study: str, say: Say) -> Row:
         None if marks is None else orjson.dumps(marks).decode(), v.fault, "", v.prompt,
         *usage_row(v.usage), float(v.at or time.time()), "[]", total,
         orjson.dumps(v.samples).decode() if v.samples else "[]", v.rater, int(v.revision), int(v.reader), v.confidence,
-        *(_circumstances(how) if how != USUAL else _USUAL), study, ids, say(v.text, v.earlier) if apart else "",
+        *(_USUAL if how is USUAL or how == USUAL else _circumstances(how)), study, ids,
+        say(v.text, v.earlier) if apart else "",
     )  # fmt: skip
 
 
@@ -97,13 +98,14 @@ _USUAL = _circumstances(USUAL)
 def sum_of(v: Verdict) -> str:
     """The checksum of a verdict. What the first release had no place for enters only where it is there."""
     how = v.circumstances
-    if how == USUAL and v.confidence is None and not (v.rater or v.revision or v.samples):
+    usual = how is USUAL or how == USUAL  # comparing them takes longer than all the rest of this line
+    if usual and v.confidence is None and not (v.rater or v.revision or v.samples):
         return checksum(
             v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text, v.prompt,
             v.earlier,
         )  # fmt: skip
     who = ((v.samples, v.rater, v.revision),) if v.rater or v.revision or v.samples else ()
-    more = () if how == USUAL and v.confidence is None else ((v.confidence, *_circumstances(how)),)
+    more = () if usual and v.confidence is None else ((v.confidence, *_circumstances(how)),)
     return checksum(
         v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text, v.prompt,
         v.earlier, *who, *more,

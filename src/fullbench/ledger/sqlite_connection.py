@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,21 @@ from fullbench.ledger import schema
 from fullbench.ledger.database import BATCH, Answer, Taken
 from fullbench.ledger.rows import Row
 
-INSERTS = {
-    table: f"INSERT INTO {table} ({', '.join(schema.columns(table))}, writer, number, link) "
-    f"VALUES ({', '.join('?' * (len(schema.columns(table)) + 3))}) ON CONFLICT DO NOTHING"
-    for table in schema.TABLES
-}
+
+def _insert(table: str, names: Sequence[str]) -> str:
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT DO NOTHING"
+
+
+_COLUMNS = {table: (*schema.columns(table), "writer", "number", "link") for table in schema.TABLES}
+INSERTS = {table: _insert(table, names) for table, names in _COLUMNS.items()}
+
+_SELDOM = "samples", "rater", "revision", "confidence", "blind", "guideline", "probability", "variant", "dose", "canary"
+"""What most verdicts leave as it is by default: SQLite fills that in for less than it takes to hand it over."""
+_BY_DEFAULT = dict(zip(reversed(schema.columns("verdicts")), reversed(schema.defaults("verdicts")), strict=False))
+_DEFAULTS = tuple(map(_BY_DEFAULT.__getitem__, _SELDOM))
+_OFTEN = [name for name in _COLUMNS["verdicts"] if name not in _SELDOM]
+_seldom, _often = (itemgetter(*map(_COLUMNS["verdicts"].index, names)) for names in (_SELDOM, _OFTEN))
+_NARROW = _insert("verdicts", _OFTEN)
 
 
 class SqliteConnection:
@@ -39,7 +50,11 @@ class SqliteConnection:
             yield batch
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        if self.raw.executemany(INSERTS[table], rows).rowcount < len(rows):
+        if table == "verdicts" and all(_seldom(row) == _DEFAULTS for row in rows):
+            done = self.raw.executemany(_NARROW, map(_often, rows))
+        else:
+            done = self.raw.executemany(INSERTS[table], rows)
+        if done.rowcount < len(rows):
             raise Taken
 
     @contextmanager

@@ -35,9 +35,6 @@ waits too. What waits is not acknowledged: it is what a kill at that moment woul
 MOST_FREE = 16_384
 """...and so many entries of any kind, most of which cost nothing but memory."""
 
-LOG = 16 * 1024 * 1024
-"""So long may the write-ahead log of SQLite grow before it is brought into the main file."""
-
 MUCH = 65_536
 """Texts of so many characters make a row, so that reading a single one stays quick."""
 
@@ -311,7 +308,7 @@ class Writer:
         if self._checkpointed_at is not None:
             if size < self._checkpointed_at:  # the log was begun anew
                 self._checkpointed_at = 0
-            if size - self._checkpointed_at <= LOG:
+            if size - self._checkpointed_at <= log_marks.LONG:
                 return
         self._chain = log_marks.add(self.connection, self._chain, log_marks.BEGUN, [self._chain.writer])
         self.connection.checkpoint()
