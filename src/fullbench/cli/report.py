@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -106,7 +107,7 @@ def report(
         # Texts are read only where somebody will see them, or a benchmark has tables of its own.
         if benchmark or settle or paged:
             stored = seated.record(book, judges or None, study=study, pilots=pilot)
-            record = Record((*stored.verdicts, *voted), stored.items, stored.responses)
+            record = replace(stored, verdicts=(*stored.verdicts, *voted))
             record = settled(record).ordered() if settle else record.ordered()
         if settle:
             columns = columns_of(record)
