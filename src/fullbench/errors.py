@@ -10,6 +10,8 @@
     ├── Undefined                  a figure that these numbers do not define; a ValueError too
     └── Unscorable                 a picture that no score model can look at; a ValueError too
 
+    DataWarning                    data that were taken in one of several ways: how many, which, and what was done
+
 A reply that could not be fetched is none of these: it is a `Failure`, data beside verdicts (see `nouns.case`).
 """
 
@@ -18,6 +20,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+
+class DataWarning(UserWarning):
+    """Data that could be taken in several ways. The sentence says how many, which is first, and what was done.
+
+    The command line writes it as a sentence of its own, Python as it writes warnings.
+    """
 
 
 class FullbenchError(Exception):

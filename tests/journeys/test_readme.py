@@ -17,10 +17,7 @@ import pytest
 from PIL import Image
 
 from fullbench import Ledger
-from tests.cli.test_judge import cli
 from tests.json_server import JsonServer
-
-__all__ = ["cli"]
 
 ROOT = Path(__file__).parents[2]
 PHOTOS = 5
@@ -114,22 +111,3 @@ def test_all_four_from_a_checkout_in_an_environment_with_nothing_in_it(tmp_path)
     assert done.returncode == 0, done.stderr
     (tmp_path / "work").mkdir()
     follow(tmp_path / "work", programs)
-
-
-@pytest.mark.parametrize(
-    ("labels", "named"), [(("", "?label=alice"), True), (("?label=alice", "?label=alice"), False), (("", ""), False)]
-)
-def test_a_judge_that_is_a_contestant_under_a_label_is_named(cli, tmp_path, monkeypatch, labels, named):
-    """Its own answers cannot be told apart by its name: a user hears so, and how to mend it."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "photos").mkdir()
-    Image.new("RGB", (64, 48)).save(tmp_path / "photos" / "p.jpg")
-    with Server() as one, Server() as two:
-        model = f"openai:one@http://127.0.0.1:{one.port}/v1"
-        other = f"openai:two@http://127.0.0.1:{two.port}/v1"
-        words = ["--items", "photos", "--question", "?", "--ballot", "choice", "--judge", model + labels[1]]
-        code, _, err = cli("init", *words, "--contestant", model + labels[0], "--contestant", other)
-        assert code == 0, err
-        code, out, err = cli("run", "study.toml", "--quiet")
-        assert code == 0, err
-    assert ("under another label" in out + err) == named, out + err

@@ -7,6 +7,8 @@ import gc
 import logging
 import os
 import sys
+import warnings
+from typing import Any
 
 
 def main() -> None:
@@ -27,7 +29,7 @@ def main() -> None:
     # Our matrices are small: on a busy machine threads that wait for each other took longer than one (2.0 s, not 0.7).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fullbench.cli.starting import application_for
-    from fullbench.errors import FullbenchError
+    from fullbench.errors import DataWarning, FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral
 
     before = sys.stdout, sys.stderr
@@ -35,8 +37,19 @@ def main() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(NeutralFormatter())
     logging.getLogger().addHandler(handler)
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, DataWarning):
+            sys.stderr.write(neutral(str(message)) + "\n")
+        else:
+            usual(message, category, *place, **more)
+
     try:
-        application_for(sys.argv[1] if len(sys.argv) > 1 else "")()
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DataWarning)
+            warnings.showwarning = show
+            application_for(sys.argv[1] if len(sys.argv) > 1 else "")()
     except FullbenchError as error:
         sys.stderr.write(neutral(f"fullbench: {error}") + "\n")
         sys.exit(2)

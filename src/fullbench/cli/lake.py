@@ -42,6 +42,7 @@ def write(
     from fullbench.ledger.signing import private_key
     from fullbench.ledger.store import Ledger
 
+    _refuse_foreign(out)
     signing = None if key is None else private_key(key)
     with Ledger(place or ledger, read_only=True) as opened, bar("sealing", quiet=quiet) as step:
         with opened.reader() as reader:
@@ -60,6 +61,18 @@ def write(
         typer.echo(f"{done.pictures:,} pictures were copied")
     signed = f", signed by {done.entry.signature.key}" if done.entry and done.entry.signature else ""
     typer.echo(f"head {done.head}{signed}")
+
+
+def _refuse_foreign(out: str) -> None:
+    """Refuse a file, and a folder in which other things lie and no lake."""
+    folder = Path(out)
+    if "://" in out or not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError("this is a file, and a lake is a folder; name another place", path=out)
+    names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".")}
+    if "manifest" not in names and (others := sorted(names - {"segments", "pictures"})):
+        raise InputError(f"other things lie in this folder ({others[0]}), and no lake; name a new one", path=out)
 
 
 _TOLD = ("items", "responses", "cases", "verdicts", "failures")

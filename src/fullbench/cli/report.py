@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +21,10 @@ from fullbench.cli.common import (
     say,
     show,
 )
+
+if TYPE_CHECKING:
+    from fullbench.ledger.store import Ledger
+    from fullbench.reports.names import ShownNames
 
 
 def report(
@@ -94,19 +99,23 @@ def report(
     chosen = ShownNames() if names is None else ShownNames.read(names)
     if benchmark and joining != "default":
         raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
-    voted = [] if labels is None else list(read_verdicts(labels))
     paged = out if out is not None and out.suffix in {".html", ".htm"} else None
+    if names is not None and paged is None and charts is None:
+        raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
+    voted = [] if labels is None else list(read_verdicts(labels))
     with Ledger(ledger, read_only=True) as book:
         judges = seated.judges_named(book, judges or [])
         columns = seated.columns(book, judges or None, beside=voted, study=study, pilots=pilot)
         if len(columns) == len(voted):
             there = ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
             raise InputError(f"the ledger holds no verdict of these judges; there are: {there}", path=book.place)
+        if names is not None:
+            _compare_names(chosen, names, book, {*columns.names["judge"], *columns.names["contestant"]})
         record = Record(())
         # Texts are read only where somebody will see them, or a benchmark has tables of its own.
         if benchmark or settle or paged:
             stored = seated.record(book, judges or None, study=study, pilots=pilot)
-            record = Record((*stored.verdicts, *voted), stored.items, stored.responses)
+            record = replace(stored, verdicts=(*stored.verdicts, *voted))
             record = settled(record).ordered() if settle else record.ordered()
         if settle:
             columns = columns_of(record)
@@ -129,8 +138,6 @@ def report(
             from fullbench.studies.about import read_about
 
             shown = with_about(shown, read_about(about))
-        if names is not None:
-            chosen.refuse_taken({*columns.names["judge"], *columns.names["contestant"]}, names)
         if charts is not None:
             from fullbench.reports.charts import write_charts
 
@@ -142,6 +149,17 @@ def report(
             say(f"The page: {paged}")
         else:
             show(shown, as_json=as_json, out=out)
+
+
+def _compare_names(chosen: ShownNames, file: Path, book: Ledger, shown: set[str]) -> None:
+    """Refuse names that others in the report have, and say which are of nobody in the ledger."""
+    from fullbench.ledger.accounts import everybody
+
+    chosen.refuse_taken(shown, file)
+    with book.reader() as reader:
+        known = shown | everybody(reader) | {view.name for view in book.views()}
+    if absent := chosen.absent(known, file):
+        say(absent)
 
 
 def _pair(names: Sequence[str]) -> tuple[str, str]:

@@ -119,10 +119,8 @@ def serve(
         names="" if names is None else str(names.resolve()),
     )
     if names is not None:
-        _read_names(names)
+        _check_names(names, ledger, alone=invite is not None)
     _prepare(settings)
-    if names is not None and invite is None:
-        _compare_names(names, ledger)
     if invite is not None:
         _invite(settings, invite, chosen=bool(url) or (host, port) != ("127.0.0.1", 8000))
     elif check:
@@ -131,20 +129,17 @@ def serve(
         _run(settings, requests=requests)
 
 
-def _read_names(path: Path) -> None:
-    """Refuse a file of names that does not fit, before anything is made."""
-    from fullbench.web.results.display import Names
-
-    Names.read(path)
-
-
-def _compare_names(path: Path, ledger: str | None) -> None:
-    """Refuse names that others in the ledger have, and say which are of nobody in it."""
+def _check_names(path: Path, ledger: str | None, *, alone: bool) -> None:
+    """Refuse names that do not fit, or that others in the ledger have, before anything is made; say which are of
+    nobody in it. With `alone` only the file is looked at."""
     from contextlib import ExitStack
 
     from fullbench.ledger.store import Ledger
-    from fullbench.web.results.display import for_ledger
+    from fullbench.web.results.display import Names, for_ledger
 
+    if alone:
+        Names.read(path)
+        return
     with ExitStack() as opened:
         book = None if ledger is None else opened.enter_context(Ledger(ledger, read_only=True))
         _, absent = for_ledger(path, book)

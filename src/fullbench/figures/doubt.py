@@ -73,7 +73,7 @@ def settled(record: Record, people: str = "human") -> Record:
                 marks = dict(zip(vote.contestants, vote.marks, strict=True))
                 turned = tuple(marks[contestant] for contestant in verdict.contestants)
                 added.append(replace(verdict, judge=name, marks=turned, fault=None))
-    return Record((*record.verdicts, *added), record.items, record.responses)
+    return replace(record, verdicts=(*record.verdicts, *added))
 
 
 def _panel(verdict: Verdict) -> tuple[str, ...]:

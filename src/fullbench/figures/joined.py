@@ -318,7 +318,7 @@ def joined_record(
             ruled = by_lead.get((criterion, spec, panel))
             tally.adjudicated += ruled is not None
             verdicts.append(_with_marks(by_panel[panel], ruled or votes))
-    return Record((*others, *verdicts), record.items, record.responses), tally
+    return replace(record, verdicts=(*others, *verdicts)), tally
 
 
 def _vote(verdict: Verdict) -> Vote:

@@ -73,4 +73,5 @@ def subset(record: Record, judge: str, which: Subset, *, people: str = PEOPLE) -
         tuple(verdicts),
         {name: item for name, item in record.items.items() if name in items},
         {place: response for place, response in record.responses.items() if place in shown},
+        record.asks,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.files.blanks import Blanks
 from fullbench.files.fields import Fields
 from fullbench.files.nouns import ITEM, RESPONSE, item_of, read_items, read_responses, response_of
 from fullbench.nouns.estimate import Estimate
@@ -77,12 +78,16 @@ def responses_of(data: Any, items: Iterable[Item]) -> list[Response]:
     if isinstance(data, str | Path):
         return list(read_responses(data, items=known))
     held = list(data) if isinstance(data, list | tuple) else data
-    place = Path("responses")
+    place, blanks = Path("responses"), Blanks()
     answers = (
         held
         if isinstance(held, list) and all(isinstance(entry, Response) for entry in held)
-        else [response_of(Fields(place, n, row, RESPONSE), None) for n, row in enumerate(rows_of(held, "responses"), 1)]
+        else [
+            response_of(Fields(place, number, row, RESPONSE), None, blanks)
+            for number, row in enumerate(rows_of(held, "responses"), 1)
+        ]
     )
+    blanks.warn(place, len(answers))
     seen: set[tuple[str, str, int]] = set()
     for answer in answers:
         where = (answer.item, answer.contestant, answer.sample)
@@ -96,6 +101,8 @@ def responses_of(data: Any, items: Iterable[Item]) -> list[Response]:
 
 def _plain(value: Any) -> Any:
     """A value as files have it: numbers of numpy and dates become Python's own, a picture in memory its bytes."""
+    if type(value).__name__ in {"NAType", "NaTType"}:  # how pandas writes that there is no text, number or time
+        return None
     if isinstance(value, Path):
         return str(value)
     if callable(getattr(value, "save", None)) and hasattr(value, "tobytes"):  # a picture of Pillow

@@ -32,6 +32,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.files import label_tools
+from fullbench.files.blanks import Blanks
 from fullbench.files.fields import Fields
 from fullbench.files.folders import items_in
 from fullbench.files.parts import parts_of, pictures_of
@@ -149,8 +150,9 @@ def read_responses(
     """
     path = Path(path)
     seen: set[tuple[str, str, int]] = set()
+    blanks = Blanks()
     for line, row in read_rows(path):
-        response = response_of(Fields(path, line, row, RESPONSE), contestant)
+        response = response_of(Fields(path, line, row, RESPONSE), contestant, blanks)
         place = (response.item, response.contestant, response.sample)
         if items is not None and response.item not in items:
             raise InputError(_stray(response, len(items)), path=path, line=line)
@@ -162,10 +164,11 @@ def read_responses(
             )
         seen.add(place)
         yield response
+    blanks.warn(path, len(seen))
 
 
-def response_of(fields: Fields, contestant: str | None) -> Response:
-    """The response of one row."""
+def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Response:
+    """The response of one row; `blanks` counts those without a text."""
     item, who = fields.name("item"), fields.name("contestant", contestant)
     sample = fields.integer("sample", fields.integer("trial", 0))  # `trial` is what the first release called it
     parts = fields.json("parts")
@@ -174,6 +177,8 @@ def response_of(fields: Fields, contestant: str | None) -> Response:
         text, (pictures, _) = fields.text("text"), pictures_of(fields, answered=True)
         if bare and not pictures:
             raise fields.error("the response has no 'text', no 'pictures' and no 'parts'")
+        if text is None and not pictures:
+            blanks.add(fields.path, fields.line, (item, who))
         content: tuple[Part, ...] = pictures if pictures and text is None else (*pictures, text or "")
     else:
         content, _ = parts_of(fields, parts, answered=True)

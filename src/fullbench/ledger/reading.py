@@ -267,13 +267,24 @@ def beside(
     shows = {(verdict.item, verdict.contestants, verdict.samples): verdict for verdict in ruled}
     spoken = {(verdict.item, *shown) for verdict in shows.values() for shown in verdict.shown}
     given: dict[tuple[str, str, int], Response] = {}
-    naming = Naming.read(reader)
+    naming, (declared,) = Naming.beside(reader, ("SELECT name, settings FROM judges", ()))
     for row in _keyed(reader, rows.RESPONSE, "responses", keys, "item_key"):
         _, contestant, item, _, sample, *_ = row
         place = (item, naming.contestants.get(contestant, contestant), sample)
         if place in spoken:
             given[place] = naming.response(rows.response_of(row, find))
-    return Record(ruled, known, given)
+    return Record(ruled, known, given, labelled(declared, naming))
+
+
+def labelled(declared: Iterable[Row], naming: Naming) -> dict[str, str]:
+    """The model that a prompted judge asks, for those (name and settings) whose label hides it."""
+    models: dict[str, str] = {}
+    for name, text in declared:
+        settings = rows.load(text)
+        model = settings.get("model") if "mode" in settings else None
+        if isinstance(model, str) and not name.startswith(f"{model}+"):
+            models[naming.judges.get(name, name)] = model
+    return models
 
 
 def items_of_tagged(reader: Connection, tag: str) -> set[str]:

@@ -192,8 +192,9 @@ def _bytes(path: Path) -> bytes:
 
 
 def _no_key(path: Path, half: str, why: object) -> InputError:
+    reason = str(why).partition(". See ")[0]  # the library's own advice is for those who wrote the key's reader
     return InputError(
-        f"this is no {half} Ed25519 key without a passphrase ({why}); `fullbench ledger sign --new` makes one",
+        f"this is no {half} Ed25519 key without a passphrase ({reason}); `fullbench ledger sign --new` makes one",
         path=path,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from operator import attrgetter
 from statistics import fmean
@@ -72,11 +72,15 @@ class Responses(dict[tuple[str, str, int], Response]):
 
 @dataclass(frozen=True, repr=False)
 class Record(Framed):
-    """Verdicts, and the items and responses they speak of where these are at hand."""
+    """Verdicts, and the items and responses they speak of where these are at hand.
+
+    `asks` is the model that a judge asks, where the judge has a label in the place of the model's name.
+    """
 
     verdicts: tuple[Verdict, ...]
     items: Mapping[str, Item] = field(default_factory=dict)
     responses: Mapping[Any, Response] = field(default_factory=Responses)
+    asks: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.responses, Responses):
@@ -94,7 +98,7 @@ class Record(Framed):
         return iter(self.verdicts)
 
     def _with(self, verdicts: Iterable[Verdict]) -> Record:
-        return Record(tuple(verdicts), self.items, self.responses)
+        return replace(self, verdicts=tuple(verdicts))
 
     def where(self, test: Callable[[Verdict], bool] | None = None, **fields: object) -> Record:
         """The verdicts whose fields have the given values, and that pass the test.
@@ -135,7 +139,7 @@ class Record(Framed):
         verdicts = sorted(self.verdicts, key=_place)
         items = {name: self.items[name] for name in sorted(self.items)}
         responses = {name: self.responses[name] for name in sorted(self.responses)}
-        return Record(tuple(verdicts), items, responses)
+        return Record(tuple(verdicts), items, responses, self.asks)
 
     @property
     def judges(self) -> list[str]:
@@ -144,6 +148,18 @@ class Record(Framed):
     @property
     def contestants(self) -> list[str]:
         return sorted({name for verdict in self.verdicts for name in verdict.contestants})
+
+    def spellings(self, judge: str) -> tuple[str, ...]:
+        """A judge's name and, where it has a label, what it would be called by its model: alone, or at that label.
+
+        >>> Record((), asks={"lab+direct#1": "qwen@host:80/v1+t0"}).spellings("lab+direct#1")
+        ('lab+direct#1', 'qwen@host:80/v1+t0+direct#1', 'qwen@lab+direct#1')
+        """
+        if judge not in self.asks:
+            return (judge,)
+        model = self.asks[judge]
+        label, _, manner = judge.partition("+")
+        return judge, f"{model}+{manner}", f"{model.partition('@')[0].partition('+')[0]}@{label}+{manner}"
 
     def faults(self) -> dict[str, dict[str, int]]:
         """For each judge, how many verdicts it gave and how many of them are which fault."""

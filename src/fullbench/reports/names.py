@@ -18,6 +18,8 @@ from fullbench.nouns.table import Cell, Column, Table
 
 WHO = frozenset({"judge", "contestant", "other judge", "other", "against", "reviewer", "newcomer", "model", "who"})
 """The columns whose cells are judges or contestants."""
+LISTED = 5
+"""So many names that nobody has are listed, of others the number alone."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,20 @@ class ShownNames:
         """The names in a TOML file: a table for each full name; or those under `[names]` in a study's own file."""
         entries, _ = read_toml(path, "the file of names")
         inner = entries.get("names")
-        if isinstance(inner, dict) and all(isinstance(entry, dict) for entry in inner.values()):
-            return cls.of(inner, path)
-        return cls.of(entries, path)
+        if isinstance(inner, dict) and not (inner and inner.keys() <= set(_FIELDS)):  # or somebody is called so
+            names = cls.of(inner, path)
+        elif "names" not in entries and {"items", "judges", "benchmark", "kind"} & entries.keys():
+            raise InputError(f"this is a study without names; {_HOW.format(of_study='names.')}", path=path)
+        else:
+            names = cls.of(entries, path, of_study="")
+        if not names.chosen:
+            raise InputError(f"no name is in it; {_HOW.format(of_study='')}", path=path)
+        return names
 
     @classmethod
-    def of(cls, entries: Mapping[str, Any], path: Path) -> Self:
-        """The names in a table of tables, which stands in the file `path`."""
-        chosen = {full: _display(full, entry, path) for full, entry in entries.items()}
+    def of(cls, entries: Mapping[str, Any], path: Path, of_study: str = "names.") -> Self:
+        """The names in a table of tables, which stands in the file `path`: a study's below `[names]`."""
+        chosen = {full: _display(full, entry, path, of_study) for full, entry in entries.items()}
         owners: dict[str, str] = {}
         for full, display in chosen.items():
             if (other := owners.setdefault(display.name, full)) != full:
@@ -89,6 +97,17 @@ class ShownNames:
                     "name for it",
                     path=path,
                 )
+
+    def absent(self, known: Collection[str], path: Path) -> str:
+        """A sentence about the names that nobody here has; empty where all are there."""
+        absent = [full for full in self.chosen if full not in known]
+        if not absent:
+            return ""
+        more = f" and {len(absent) - LISTED:,} more" if len(absent) > LISTED else ""
+        return (
+            f"{len(absent):,} of the {len(self.chosen):,} names in {path} are of nobody in the ledger so far: "
+            f"{', '.join(absent[:LISTED])}{more}."
+        )
 
     @property
     def stamp(self) -> str:
@@ -160,13 +179,16 @@ class ShownNames:
         return name, ""
 
 
-def _display(full: str, entry: Any, path: Path) -> Display:
+_FIELDS = tuple(each.name for each in fields(Display))
+_HOW = 'write [{of_study}"FULL NAME"] and below it name = "..."'
+
+
+def _display(full: str, entry: Any, path: Path, of_study: str) -> Display:
     if not isinstance(entry, dict):
-        raise InputError(f'{full!r} is no table; write ["{full}"] and below it name = "..."', path=path)
-    known = [one.name for one in fields(Display)]
+        raise InputError(f'{full!r} is no table; write [{of_study}"{full}"] and below it name = "..."', path=path)
     for key, value in entry.items():
-        if key not in known:
-            raise InputError(f"{full!r} has an unknown field {key!r}; known: {', '.join(known)}", path=path)
+        if key not in _FIELDS:
+            raise InputError(f"{full!r} has an unknown field {key!r}; known: {', '.join(_FIELDS)}", path=path)
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise InputError(
                 f'{full!r} has the {key} {value!r}, which is no text of one line; write {key} = "..."', path=path

@@ -103,7 +103,6 @@ class Conductor:
         self.said: list[str] = read.said
         if self.benchmark is not None and (sentence := specs.unmannered(self.benchmark, judging)):
             self.said.append(sentence)
-        self.said += specs.hidden_contestants(self.judges, [model.name for model in self.contestants])
         self.chosen: frozenset[Panel] | None = read_panels(study.cases) if study.cases is not None else None
         if self.chosen is not None:
             self.said.append(f"Only the {len(self.chosen):,} sets of responses that {study.cases} lists are heard.")
@@ -350,7 +349,8 @@ class Conductor:
         """
         places = {key: place for place, key in enumerate(dict.fromkeys(case.key for case in self.cases(responses)))}
         names = {judge.name: place for place, judge in enumerate(self.judges)}
-        verdicts = ledger.record([*names, PEOPLE], cases=places).verdicts
+        stored = ledger.record([*names, PEOPLE], cases=places)
+        verdicts = stored.verdicts
         ruled = sorted(
             (verdict for verdict in verdicts if verdict.judge in names),
             key=lambda verdict: (names[verdict.judge], places[verdict.case], verdict.trial),
@@ -363,7 +363,8 @@ class Conductor:
             and (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled
         ]
         items = {item.id: item for item in self.items}
-        return Record(with_views((*ruled, *self.labels, *voted), self.views), items, _by_place(responses))
+        heard = with_views((*ruled, *self.labels, *voted), self.views)
+        return Record(heard, items, _by_place(responses), stored.asks)
 
     def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
         """The study's tables; what is due and what failed calls cost stands in them, or beside a benchmark's own."""

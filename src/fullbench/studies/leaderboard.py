@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -148,7 +148,7 @@ class Board:
         items = {item.id: item for item in self.pool.items}
         stored = self.ledger.record([self.judge.name]).where(lambda verdict: verdict.item in items)
         responses = {(response.item, response.contestant): response for response in self.pool.responses}
-        return Record(stored.verdicts, items, {**stored.responses, **responses})
+        return replace(stored, items=items, responses={**stored.responses, **responses})
 
     def settled(self) -> Matches | None:
         """The matches so far; None before the first."""

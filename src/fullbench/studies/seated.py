@@ -78,7 +78,7 @@ def record(
     verdicts = with_views(stored.verdicts, views)
     if judges is not None:
         verdicts = tuple(verdict for verdict in verdicts if verdict.judge in judges)
-    return Record(verdicts, stored.items, stored.responses)
+    return replace(stored, verdicts=verdicts)
 
 
 def settled_by(

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fullbench.errors import InputError
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.doors import did_you_mean
-from fullbench.nouns.judge import Judge, models_of
+from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.registry import Spec, judging, load, names
 from fullbench.registry import benchmark as benchmark_named
@@ -128,25 +128,6 @@ def unmannered(bench: Benchmark, judges: Mapping[str, str]) -> str:
         f"Asked in the manner {bench.manners[0]!r}, the usual one of {bench.name} here: {named}. The paper's judge was "
         f"asked in {bench.manner_of_paper!r}; 'manner={bench.manner_of_paper}' in a judge's spec does that."
     )
-
-
-def hidden_contestants(judges: Sequence[Judge], contestants: Sequence[str]) -> list[str]:
-    """A sentence for each judge that asks one of the contestants under a label: figures know a judge's own answers by
-    its name, which begins with that of the contestant."""
-    hidden = [
-        (judge.name, name)
-        for judge in judges
-        for model in (models_of(judge) or ())[:1]
-        for name in contestants
-        if (label := getattr(judge, "label", None))
-        and label not in contestants
-        and f"{model.name}+".startswith(f"{name}+")
-    ]
-    return [
-        f"The judge {judge!r} is the contestant {name!r} under another label: figures that set a judge's own answers "
-        "apart do not know them; leave label= out, or give the contestant the same one."
-        for judge, name in hidden
-    ]
 
 
 def _prompted(model: Model, options: Mapping[str, str]) -> Judge:

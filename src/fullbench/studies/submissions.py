@@ -79,7 +79,7 @@ def history(record: Record, judge: str, settings: Settings) -> Table:
 
     def steps() -> Iterator[Step]:
         for start, end in zip(starts, [*starts[1:], len(heard)], strict=True):
-            part = Record(tuple(heard[:end]), record.items, record.responses)
+            part = replace(record, verdicts=tuple(heard[:end]))
             day = datetime.fromtimestamp(heard[end - 1].at, UTC).strftime("%Y-%m-%d") if heard[end - 1].at else ""
             yield Step(day, [name for name, place in came.items() if place == start], boards_of(part, chosen))
 

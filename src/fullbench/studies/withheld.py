@@ -42,6 +42,7 @@ def published(record: Record) -> tuple[Record, int]:
         tuple(verdict for verdict in record if verdict.item not in gone),
         {name: item for name, item in record.items.items() if name not in gone},
         {place: response for place, response in record.responses.items() if place[0] not in gone},
+        record.asks,
     ), len(gone)
 
 

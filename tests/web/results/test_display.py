@@ -197,6 +197,9 @@ def test_the_static_copy_has_them_too(ledger_path, names_path, tmp_path):
         ('[a]\nname = " "', "'a' has the name ' ', which is no text of one line"),
         ('a = "X"', "'a' is no table"),
         ("[a\n", "not valid TOML"),
+        ("", 'no name is in it; write ["FULL NAME"] and below it name = "..."'),
+        ('[names]\na = "X"', "'a' is no table; write [names.\"a\"] and below it name"),
+        ('name = "s"\nitems = "i.jsonl"', 'this is a study without names; write [names."FULL NAME"] and below it name'),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(text, said, tmp_path):

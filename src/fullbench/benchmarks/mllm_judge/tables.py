@@ -46,10 +46,14 @@ def tables(record: Record) -> list[Table]:
     meetings = judging.meet(heard) if PEOPLE in heard.judges else None
     if meetings is not None:
         names = heard.contestants
+
+        def kin(judge: str) -> set[str]:
+            return {name for spelling in heard.spellings(judge) for name in family(spelling, names)}
+
         shown += agreement_by_tag.agreement_tables(meetings, TAGS, p_values=True)
         shown.append(agreement_by_tag.decided_by_all(meetings))
         shown.append(probes.positions(meetings))
-        by_judge = (probes.probes(meetings, judge, own=family(judge, names)) for judge in meetings.judges)
+        by_judge = (probes.probes(meetings, judge, own=kin(judge)) for judge in meetings.judges)
         shown.append(probes.table(finding for findings in by_judge for finding in findings))
     shown += repeats.tables(heard)
     if len(heard) < len(record):

@@ -166,13 +166,17 @@ _Key = tuple[str, str, str, str]
 
 
 def reviewers(record: Record) -> dict[str, str]:
-    """Which contestant each judge is: the one whose name its own begins with; judges that are none are left out."""
+    """Which contestant each judge is: the one whose name its own, or that of the model behind its label, begins with;
+    judges that are none are left out."""
     names = sorted({name for verdict in record for name in verdict.contestants}, key=len, reverse=True)
-    same = {
-        judge: next((name for name in names if judge == name or judge.startswith(f"{name}+")), "")
-        for judge in record.judges
-    }
+    same = {judge: _same(record.spellings(judge), names) for judge in record.judges}
     return {judge: name for judge, name in same.items() if name}
+
+
+def _same(spellings: Sequence[str], names: Sequence[str]) -> str:
+    """The first of the names that one of the spellings is, or begins with; nothing where there is none."""
+    begun = tuple(f"{spelling}+" for spelling in spellings)
+    return next((name for name in names if any(spelling.startswith(f"{name}+") for spelling in begun)), "")
 
 
 def reviewer_of(record: Record, verdict: Verdict, known: Mapping[str, str]) -> str:

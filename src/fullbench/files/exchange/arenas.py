@@ -17,6 +17,7 @@ from fullbench.files.exchange.common import (
     read_json,
     rows,
     text_of,
+    words_of,
 )
 from fullbench.files.fields import SIDES, TIES
 from fullbench.files.writers import write_rows
@@ -55,7 +56,7 @@ def battles(path: Path, options: Mapping[str, str]) -> Brought:
             last = (
                 talks[side][-1].parts
                 if talks[side]
-                else (str(row.get(f"response_{side}", row.get(f"output_{side}", ""))),)
+                else (words_of(row.get(f"response_{side}", row.get(f"output_{side}"))),)
             )
             shown.append((who, held.response(item, who, last)))
         if shown[0] == shown[1]:
@@ -94,7 +95,9 @@ def mt_bench(path: Path, _options: Mapping[str, str]) -> Brought:
         item = str(row.get("question_id"))
         if "choices" in row:
             for choice in row["choices"]:
-                held.response(item, text_of(row, "model_id", path=file, line=line), tuple(map(str, choice["turns"])))
+                held.response(
+                    item, text_of(row, "model_id", path=file, line=line), tuple(map(words_of, choice["turns"]))
+                )
         elif "judge" in row:
             _judgment(held, row, item)
     return held.brought()
@@ -126,6 +129,11 @@ def _judgment(held: Gathering, row: Mapping[str, Any], item: str) -> None:
         )
 
 
+def _output(row: Mapping[str, Any], name: str, file: Path, line: int) -> str:
+    """The words of an answer, which may be none; the field itself has to be there."""
+    return "" if row.get(name, "") is None else text_of(row, name, path=file, line=line)
+
+
 def alpaca_eval(path: Path, _options: Mapping[str, str]) -> Brought:
     """AlpacaEval's outputs (instruction, output, generator) and annotations (output_1, output_2, preference)."""
     held = Gathering(path)
@@ -137,10 +145,10 @@ def alpaca_eval(path: Path, _options: Mapping[str, str]) -> Brought:
             asked = text_of(row, "instruction", path=file, line=line)
             item = held.item(Item.ask(question_id(asked), asked, tags=_tags(row)))
             if "generator" in row:
-                held.response(item, str(row["generator"]), (text_of(row, "output", path=file, line=line),))
+                held.response(item, str(row["generator"]), (_output(row, "output", file, line),))
                 continue
             names = [text_of(row, f"generator_{side}", path=file, line=line) for side in (1, 2)]
-            texts = [text_of(row, f"output_{side}", path=file, line=line) for side in (1, 2)]
+            texts = [_output(row, f"output_{side}", file, line) for side in (1, 2)]
             shown = [(who, held.response(item, who, (text,))) for who, text in zip(names, texts, strict=True)]
             if row.get("preference") is None or not 1 <= float(row["preference"]) <= 2:
                 held.leave_out("annotations without a preference")

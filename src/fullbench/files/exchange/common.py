@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ class Gathering:
     def response(self, item: str, contestant: str, parts: Sequence[Part]) -> int:
         """Enter a response; another answer of the same contestant is its next sample. The number of the sample."""
         sample = 0
+        if all(part == "" for part in parts):
+            self.leave_out("texts of answers, null, NaN or empty: taken as empty answers")
         while (there := self.responses.get((item, contestant, sample))) is not None and there.parts != tuple(parts):
             sample += 1
         self.responses[item, contestant, sample] = Response(item, contestant, tuple(parts), sample=sample)
@@ -125,6 +128,15 @@ def text_of(row: Mapping[str, Any], *names: str, path: Path, line: int) -> str:
     raise InputError(
         f"the field {' or '.join(map(repr, names))} is missing; found {', '.join(row)}", path=path, line=line
     )
+
+
+def words_of(value: Any) -> str:
+    """The words of a cell: none where it holds nothing.
+
+    >>> words_of(None), words_of(float("nan")), words_of(4)
+    ('', '', '4')
+    """
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
 
 
 def conversation(messages: Iterable[Any], path: Path) -> tuple[Turn, ...]:

@@ -12,7 +12,16 @@ from string import ascii_uppercase
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.files.exchange.common import Gathering, conversation, files_in, parts_of, picture_of, read_json, rows
+from fullbench.files.exchange.common import (
+    Gathering,
+    conversation,
+    files_in,
+    parts_of,
+    picture_of,
+    read_json,
+    rows,
+    words_of,
+)
 from fullbench.files.exchange.sheets import sheet_rows
 from fullbench.nouns.item import Item, Part, Turn
 from fullbench.nouns.reproduction import Brought
@@ -42,10 +51,10 @@ def vlmevalkit(path: Path, options: Mapping[str, str]) -> Brought:
                 pictures[name] = pictures.get(image, image)  # a picture that occurs again is named by its first index
             if name not in known:
                 known[name] = held.item(_asked(name, row, pictures.get(name), file))
-            if row.get("prediction") is None:
+            if "prediction" not in row:
                 continue
             item = known[name]
-            sample = held.response(item, model, (str(row["prediction"]),))
+            sample = held.response(item, model, (words_of(row["prediction"]),))
             for column in _MARKED:
                 mark = row.get(column)
                 if isinstance(mark, int | float) and 0 <= mark <= 1:
@@ -71,7 +80,7 @@ def _asked(name: str, row: Mapping[str, Any], image: str | None, file: Path) -> 
         raise InputError(f"a row has no 'question'; found {', '.join(row)}; is it a file of this kind?", path=file)
     options = [f"{letter}. {row[letter]}" for letter in ascii_uppercase if row.get(letter) not in {None, ""}]
     hint = [f"Hint: {row['hint']}"] if isinstance(row.get("hint"), str) and row["hint"] else []
-    words = "\n".join([*hint, str(row.get("question", "")), *options])
+    words = "\n".join([*hint, words_of(row["question"]), *options])
     parts: list[Part] = [picture_of(f"data:;base64,{code}", file) for code in _coded(image)]
     if not image and isinstance(row.get("image_path"), str) and (file.parent / row["image_path"]).exists():
         parts = [picture_of(row["image_path"], file)]
@@ -217,8 +226,8 @@ def _completion(sample: Mapping[str, Any]) -> str:
     if isinstance(output.get("completion"), str):
         return str(output["completion"])
     choices = output.get("choices") or [{}]
-    content = (choices[0].get("message") or {}).get("content", "")
-    return content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
+    content = (choices[0].get("message") or {}).get("content")
+    return "".join(str(part.get("text", "")) for part in content) if isinstance(content, list) else words_of(content)
 
 
 def _scored(held: Gathering, scorer: str, item: str, shown: tuple[str, int], score: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.files.exchange.common import Gathering, files_in, picture_of
+from fullbench.files.exchange.common import Gathering, files_in, picture_of, words_of
 from fullbench.files.folders import check_new
 from fullbench.files.nouns import write_items, write_responses, write_verdicts
 from fullbench.files.readers import read_rows
@@ -50,11 +50,14 @@ def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
                 raise InputError(
                     f"which column is the question? Say --option question=COLUMN; found {', '.join(row)}", path=file
                 )
+            if not words_of(row[where["question"]]):
+                held.leave_out("rows without a question")
+                continue
             images = row.get(where["image"]) if where["image"] else None
             pictures: list[Part] = [
                 picture_of(value, file) for value in (images if isinstance(images, list) else [images]) if value
             ]
-            name = str(row[where["id"]]) if where["id"] else str(number)
+            name = (words_of(row[where["id"]]) if where["id"] else "") or str(number)
             reference = row.get(where["reference"]) if where["reference"] else None
             item = held.item(
                 Item(
@@ -62,7 +65,7 @@ def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
                     None if reference is None else str(reference),
                 )
             )  # fmt: skip
-            shown = [(who, held.response(item, who, (str(row[column]),))) for who, column in answers.items()]
+            shown = [(who, held.response(item, who, (words_of(row[column]),))) for who, column in answers.items()]
             if "winner" in options:
                 _vote(held, item, shown, answers, row[options["winner"]])
     return held.brought()

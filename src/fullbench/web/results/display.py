@@ -15,9 +15,6 @@ from fullbench.web.results.boards import Linked
 from fullbench.web.results.matrix import Matrix
 from fullbench.web.results.naming import short_names
 
-LISTED = 5
-"""So many names stand in a sentence about names that nobody has."""
-
 
 @dataclass(frozen=True)
 class Names(ShownNames):
@@ -54,11 +51,4 @@ def for_ledger(path: Path, ledger: Ledger | None) -> tuple[Names, str]:
             known = everybody(reader)
         known |= {view.name for view in ledger.views()}
     names.refuse_taken(known, path)
-    absent = [full for full in names.chosen if full not in known]
-    if not absent:
-        return names, ""
-    more = f" and {len(absent) - LISTED:,} more" if len(absent) > LISTED else ""
-    return names, (
-        f"{len(absent):,} of the {len(names.chosen):,} names in {path} are of nobody in the ledger so far: "
-        f"{', '.join(absent[:LISTED])}{more}."
-    )
+    return names, names.absent(known, path)

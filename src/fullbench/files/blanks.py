@@ -1,0 +1,32 @@
+"""Answers that are missing: counted, and said where they were read."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from fullbench.errors import DataWarning
+
+
+@dataclass
+class Blanks:
+    """Responses whose rows have no text: null, NaN or an empty cell."""
+
+    count: int = 0
+    first: str = ""
+
+    def add(self, place: Path, line: int, response: tuple[str, str]) -> None:
+        """Count the response of a row."""
+        self.first = self.first or f"the first at {place}:{line}, {response[1]!r} on item {response[0]!r}"
+        self.count += 1
+
+    def warn(self, place: Path, total: int) -> None:
+        """Say so of what was read at a place, where there are any."""
+        if self.count:
+            sentence = (
+                f"{place}: {self.count:,} of {total:,} responses have no text (null, NaN or an empty cell), "
+                f"{self.first}: they were taken as empty answers, and are judged as such. Leave out rows that are no "
+                "answers."
+            )
+            warnings.warn(sentence, DataWarning, stacklevel=2)
