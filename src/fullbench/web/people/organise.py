@@ -21,6 +21,8 @@ from fullbench.web.database import reading, writing
 from fullbench.web.guard import Organiser, address_of, engine_of, ledger_of, settings_of, writers_of
 from fullbench.web.pages import language_of, redirect, render
 from fullbench.web.people import (
+    adjudicating,
+    dashboard,
     gaining,
     guides,
     importing,
@@ -157,11 +159,12 @@ def _board(connection: Connection, study: Study, language: Language, width: floa
         *boards,
         quality.agreement(study, counted_votes) if counted_votes else None,
         quality.quality(counted_votes, known, people),
-        quality.pairwise(counted_votes, people),
     ]
     shown = [localised(Linked(table), language).table for table in tables if table is not None and table.rows]
     return {
         "progress": quality.progress(connection, study, time.time()),
+        "splits": adjudicating.waiting(connection, study, counted_votes),
+        "drawn": dashboard.dashboard(counted_votes, known, people),
         "tables": [(table, *with_n(table)) for table in shown],
         "members": members.listed(connection, study, people),
         "more": results.more_votes(boards, len(counted_votes), wanted),
