@@ -19,7 +19,7 @@ from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Annotator, engine_of, settings_of
 from fullbench.web.pages import language_of, redirect, render
-from fullbench.web.people import desk, live, queue, studies, voting
+from fullbench.web.people import desk, group_links, live, queue, studies, voting
 from fullbench.web.people.bringing import Files
 from fullbench.web.people.forms import LONGEST
 from fullbench.web.people.kinds import Write
@@ -59,7 +59,7 @@ def task(request: Request, user: Annotator, study_id: str) -> HTMLResponse:
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         taken = queue.take(Desk(connection, study, user.id, time.time()))
-    return _nothing(request, study, taken) if isinstance(taken, Nothing) else _page(request, user, study, taken)
+    return _nothing(request, user, study, taken) if isinstance(taken, Nothing) else _page(request, user, study, taken)
 
 
 @router.get("/work/{study_id}/next")
@@ -108,8 +108,10 @@ def _page(
     )  # fmt: skip
 
 
-def _nothing(request: Request, study: Study, nothing: Nothing) -> HTMLResponse:
-    return render(request, "work/nothing.html", study=study, why=nothing.why)
+def _nothing(request: Request, user: User, study: Study, nothing: Nothing) -> HTMLResponse:
+    with reading(engine_of(request)) as connection:
+        earned = group_links.completion(connection, study, user.id)
+    return render(request, "work/nothing.html", study=study, why=nothing.why, earned=earned)
 
 
 async def form_of(request: Request) -> dict[str, str]:

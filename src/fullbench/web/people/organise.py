@@ -24,6 +24,7 @@ from fullbench.web.people import (
     adjudicating,
     dashboard,
     gaining,
+    group_links,
     guides,
     importing,
     labels,
@@ -121,11 +122,12 @@ def overview(request: Request, _user: Organiser, study_id: str, width: Width = N
         values = _board(connection, study, language, width)
         pilots = piloting.pilots(connection, study)
         main = studies.find(connection, str(study.rules.options.get("pilot_of") or ""))
+        arrived = group_links.taken(connection, study)
     return render(
         request, "work/study.html", study=study, topic=live.topic(study.id), shown=prose(study.told(language)),
         forms=FORMS, ledger=settings_of(request).ledger, pilots=pilots, main=main, width=width,
         editable=study.guidelines or _both(study), gain=_gain(study), omitted=omitted.of_study(study).notes(),
-        ledger_studies=_studies(request), **values,
+        ledger_studies=_studies(request), group=group_links.GroupLink.of(study), arrived=arrived, **values,
     )  # fmt: skip
 
 

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from fullbench.web.people import annotate, api, api_leads, leading, organise, parcels
+from fullbench.web.people import annotate, api, api_leads, arriving, leading, organise, parcels
 
 router = APIRouter()
-for part in (annotate.router, parcels.router, leading.router, organise.router, api.router, api_leads.router):
+for part in (
+    annotate.router,
+    parcels.router,
+    leading.router,
+    arriving.router,
+    organise.router,
+    api.router,
+    api_leads.router,
+):
     router.include_router(part)
