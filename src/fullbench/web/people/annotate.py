@@ -21,6 +21,7 @@ from fullbench.web.guard import Annotator, engine_of, settings_of
 from fullbench.web.pages import language_of, redirect, render
 from fullbench.web.people import desk, group_links, live, queue, studies, voting
 from fullbench.web.people.bringing import Files
+from fullbench.web.people.estimating import Forecast
 from fullbench.web.people.forms import LONGEST
 from fullbench.web.people.kinds import Write
 from fullbench.web.people.queue import Desk, Gone, Lease, Nothing
@@ -92,6 +93,14 @@ def preview(request: Request, study: Study, lease: Lease, following: str) -> HTM
         request, "work/task.html", **_values(request, study, lease), done=0, pace=0, left=0, change=False, problem="",
         guidelines=prose(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
         next_preview=following,
+    )  # fmt: skip
+
+
+def sketch(request: Request, study: Study, lease: Lease, forecast: Forecast) -> HTMLResponse:
+    """A task of a study that is not made yet, as a piece of the page that makes it, with what the study takes."""
+    return render(
+        request, "work/_sketch.html", **_values(request, study, lease), forecast=forecast,
+        guidelines=prose(study.told(language_of(request))),
     )  # fmt: skip
 
 
