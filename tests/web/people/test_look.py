@@ -20,10 +20,11 @@ from tests.web.test_attacks import leaves
 RESULTS = {"/", "/boards/{name}", "/verdicts", "/cases/{case_key}", "/judges", "/judges/{name}", "/login"}
 """Looked at by `tests/web/results/test_look.py`, with `SIGNED_IN`."""
 HERE = {"/work/{study_id}", "/work/{study_id}/votes", "/organise/{study_id}", "/organise/{study_id}/tasks",
-        "/organise/{study_id}/tasks/{task}", "/organise/{study_id}/preview", "/join/{secret}"}  # fmt: skip
+        "/organise/{study_id}/tasks/{task}", "/organise/{study_id}/preview", "/join/{secret}",
+        "/take/{study_id}/{secret}"}  # fmt: skip
 NO_PAGE = re.compile(
     r"^/(api/|static|health|ready|metrics|events|robots|openapi|pictures|uploads)|\.(svg|png|txt|json)$|"
-    r"/(next|back|board|parcels/\{parcel\}|votes\.\{form\}|votes/\{lease\})$"
+    r"/(next|back|board|parcels/\{parcel\}|votes\.\{form\}|arrivals\.csv|votes/\{lease\})$"
 )
 
 

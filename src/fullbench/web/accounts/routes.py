@@ -54,10 +54,10 @@ def login(request: Request, name: Text, password: Text, next: Text = "/") -> Res
             audit.write(connection, None, "sign-in refused", name[:80], address=address)
             return render(request, "accounts/login.html", status=401, problem=WRONG, **shown)
         limits.succeeded(connection, site_key, folded, address, device)
-        return _enter(request, user, local_path(next), connection)
+        return enter(request, user, local_path(next), connection)
 
 
-def _enter(request: Request, user: User, to: str, connection: Database, flash: str = "") -> Response:
+def enter(request: Request, user: User, to: str, connection: Database, flash: str = "") -> Response:
     """A new session, whatever the browser brought along, and on to a page."""
     settings = guard.settings_of(request)
     if (old := guard.session_secret(request)) is not None:
@@ -103,7 +103,7 @@ def join_page(request: Request, secret: str, connection: Database) -> Response:
 def join(request: Request, secret: str, connection: Database, *, name: Text, password: Text, again: Text) -> Response:
     """Make the account and sign in; a second time, as by a double click, is as good as one."""
     if (already := invitations.accepted(connection, secret, name, password)) is not None:
-        return _enter(request, already, "/", connection)
+        return enter(request, already, "/", connection)
     try:
         if password != again:
             raise InputError(key("The two passwords differ."))
@@ -117,7 +117,7 @@ def join(request: Request, secret: str, connection: Database, *, name: Text, pas
             request, "accounts/join.html", status=400, invitation=invitation, problem=sentence(error), name=name[:60]
         )
     audit.write(connection, user, "joined", user.role, address=guard.address_of(request))
-    return _enter(request, user, "/", connection, flash=key("Welcome. Your account is ready."))
+    return enter(request, user, "/", connection, flash=key("Welcome. Your account is ready."))
 
 
 @router.post("/language")

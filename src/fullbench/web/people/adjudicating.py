@@ -67,6 +67,15 @@ def listed(connection: Connection, study: Study) -> list[Task]:
     return [Task(row.id, row.content, by_task[row.id], ruled[row.id]) for row in rows]
 
 
+def waiting(connection: Connection, study: Study, counted_votes: Sequence[Vote]) -> int:
+    """How many tasks are split and not ruled on yet."""
+    ruled = {ruling.task for ruling in rulings(connection, study)}
+    by_task: dict[int, list[Vote]] = defaultdict(list)
+    for vote in counted_votes:
+        by_task[vote.task].append(vote)
+    return sum(standing(votes) == "split" for task, votes in by_task.items() if task not in ruled)
+
+
 def task_of(connection: Connection, study: Study, task: int) -> Task | None:
     """One task of a study."""
     return next((candidate for candidate in listed(connection, study) if candidate.id == task), None)

@@ -19,8 +19,9 @@ from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Annotator, engine_of, settings_of
 from fullbench.web.pages import language_of, redirect, render
-from fullbench.web.people import desk, live, queue, studies, voting
+from fullbench.web.people import desk, group_links, live, queue, studies, voting
 from fullbench.web.people.bringing import Files
+from fullbench.web.people.estimating import Forecast
 from fullbench.web.people.forms import LONGEST
 from fullbench.web.people.kinds import Write
 from fullbench.web.people.queue import Desk, Gone, Lease, Nothing
@@ -59,7 +60,7 @@ def task(request: Request, user: Annotator, study_id: str) -> HTMLResponse:
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         taken = queue.take(Desk(connection, study, user.id, time.time()))
-    return _nothing(request, study, taken) if isinstance(taken, Nothing) else _page(request, user, study, taken)
+    return _nothing(request, user, study, taken) if isinstance(taken, Nothing) else _page(request, user, study, taken)
 
 
 @router.get("/work/{study_id}/next")
@@ -95,6 +96,14 @@ def preview(request: Request, study: Study, lease: Lease, following: str) -> HTM
     )  # fmt: skip
 
 
+def sketch(request: Request, study: Study, lease: Lease, forecast: Forecast) -> HTMLResponse:
+    """A task of a study that is not made yet, as a piece of the page that makes it, with what the study takes."""
+    return render(
+        request, "work/_sketch.html", **_values(request, study, lease), forecast=forecast,
+        guidelines=prose(study.told(language_of(request))),
+    )  # fmt: skip
+
+
 def _page(
     request: Request, user: User, study: Study, lease: Lease, *, problem: str = "", status: int = 200
 ) -> HTMLResponse:
@@ -108,8 +117,10 @@ def _page(
     )  # fmt: skip
 
 
-def _nothing(request: Request, study: Study, nothing: Nothing) -> HTMLResponse:
-    return render(request, "work/nothing.html", study=study, why=nothing.why)
+def _nothing(request: Request, user: User, study: Study, nothing: Nothing) -> HTMLResponse:
+    with reading(engine_of(request)) as connection:
+        earned = group_links.completion(connection, study, user.id)
+    return render(request, "work/nothing.html", study=study, why=nothing.why, earned=earned)
 
 
 async def form_of(request: Request) -> dict[str, str]:

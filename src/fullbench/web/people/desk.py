@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, func, select
 
 from fullbench.nouns.ballot import LETTERS
 from fullbench.web.people.content import Content
+from fullbench.web.people.members import only_assigned
 from fullbench.web.people.studies import Study, listed
 from fullbench.web.people.tables import members, slots, tasks, votes
 
@@ -46,10 +47,11 @@ def open_to(connection: Connection, person: str, page: int) -> tuple[list[Open],
     """A page of the open studies that this person may work in, and whether there are more."""
     query = select(members).where(members.c.person == person)
     memberships = {row.study: row for row in connection.execute(query)}
+    others_too = not only_assigned(connection, person)
     allowed = [
         study
         for study in listed(connection, only_open=True, count=MOST)
-        if study.id in memberships or not study.rules.options.get("assigned")
+        if study.id in memberships or (others_too and not study.rules.options.get("assigned"))
     ]
     page_studies = allowed[(page - 1) * PAGE : page * PAGE + 1]
     shown = [
@@ -89,7 +91,8 @@ def left(connection: Connection, study: Study, person: str) -> int:
         if len(_left) > MOST:
             _left.clear()
         known = _left[study.id, person] = (now, connection.execute(query).scalar_one())
-    return known[1]
+    each = int(study.rules.options.get("each") or 0)
+    return min(known[1], max(0, each - standing(connection, study, person)[1])) if each else known[1]
 
 
 def given(connection: Connection, study: Study, person: str, page: int) -> tuple[list[Given], bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Literal
 
 from sqlalchemy import Connection
 
@@ -23,6 +24,8 @@ from fullbench.web.people.omitted import Omitted
 from fullbench.web.people.studies import Plan, Study
 from fullbench.web.pictures import Checked
 from fullbench.web.settings import Settings
+
+Role = Literal["gold", "qualify"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,45 @@ class Made:
     omitted: Omitted
 
 
+@dataclass(frozen=True)
+class Planned:
+    """The tasks that a study would have, before anything is kept: for work, and with known answers by role."""
+
+    contents: list[Content]
+    known: dict[Role, list[tuple[Content, dict[str, Any]]]]
+    omitted: Omitted
+    gain: dict[str, Any] | None = None
+
+
+def planned(study: Study, material: Material) -> Planned:
+    """The tasks that the material gives a study, which need not be kept yet."""
+    contents, left_out = _contents(study, material)
+    gain = None
+    if material.by_gain:
+        chosen = gaining.ordered(study, contents, material.ledger, _study(material), material.judges)
+        left_out = replace(left_out, pairs=len(contents) - len(chosen.contents))
+        contents, gain = chosen.contents, chosen.gain
+    known: dict[Role, list[tuple[Content, dict[str, Any]]]] = {}
+    roles: tuple[tuple[Role, Path | None], ...] = (("qualify", material.qualify), ("gold", material.gold))
+    for role, path in roles:
+        if path is not None:
+            labels = read_verdicts(path, ballot=study.rules.ballot)
+            split = sources.with_answers(study.kind, contents, labels)
+            contents, known[role] = split.work, split.known
+    if material.limit:
+        left_out = replace(left_out, over_limit=max(0, len(contents) - material.limit))
+        contents = contents[: material.limit]
+    if not contents:
+        raise InputError(
+            Note(
+                "web.wrong.there-is-nothing-to-do",
+                "there is nothing to do in this study: no {kind} task can be made of what was given",
+                kind=study.kind_name,
+            )
+        )
+    return Planned(contents, known, left_out, gain)
+
+
 def make(
     connection: Connection,
     settings: Settings,
@@ -80,49 +122,30 @@ def make(
 ) -> Made:
     """Make a study with its tasks, open at once or as a draft; pictures are checked and kept as this user's uploads."""
     study = studies.create(connection, plan, draft=draft)
-    contents, left_out = _contents(study, material)
-    if material.by_gain:
-        chosen = gaining.ordered(study, contents, material.ledger, _study(material), material.judges)
-        left_out = replace(left_out, pairs=len(contents) - len(chosen.contents))
-        contents = chosen.contents
-        studies.set_options(connection, study, {"ordered": True, "gain": chosen.gain})
+    tasks = planned(study, material)
+    if tasks.gain is not None:
+        studies.set_options(connection, study, {"ordered": True, "gain": tasks.gain})
         study = studies.study(connection, study.id)
-    counts = {"gold": 0, "qualify": 0}
-    for role, path in (("qualify", material.qualify), ("gold", material.gold)):
-        if path is not None:
-            labels = read_verdicts(path, ballot=study.rules.ballot)
-            split = sources.with_answers(study.kind, contents, labels)
-            contents = split.work
-            _keep(connection, settings, user, [content for content, _ in split.known], material.checked)
-            counts[role] = studies.add_known(
-                connection, study, split.known, "gold" if role == "gold" else "qualify"
-            )  # fmt: skip
-    if material.limit:
-        left_out = replace(left_out, over_limit=max(0, len(contents) - material.limit))
-        contents = contents[: material.limit]
-    if not contents:
-        raise InputError(
-            Note(
-                "web.wrong.there-is-nothing-to-do",
-                "there is nothing to do in this study: no {kind} task can be made of what was given",
-                kind=plan.kind,
-            )
-        )
-    _keep(connection, settings, user, contents, material.checked)
-    work = studies.add(connection, study, contents)
-    pairs = [] if material.apart is None else sources.apart(material.apart)
+    for role, pairs in tasks.known.items():
+        keep(connection, settings, user, [content for content, _ in pairs], material.checked)
+        studies.add_known(connection, study, pairs, role)
+    keep(connection, settings, user, tasks.contents, material.checked)
+    work = studies.add(connection, study, tasks.contents)
+    pairs_apart = [] if material.apart is None else sources.apart(material.apart)
     if material.apart_by:
-        pairs += sources.apart_by(material.apart_by, {content.item.id: content.item for content in contents}.values())
-    count = apart.keep_apart(connection, study, pairs) if pairs else 0
+        items = {content.item.id: content.item for content in tasks.contents}
+        pairs_apart += sources.apart_by(material.apart_by, items.values())
+    count = apart.keep_apart(connection, study, pairs_apart) if pairs_apart else 0
     every = apart.EVERY in material.apart_from
     if every:
         studies.set_options(connection, studies.study(connection, study.id), {"apart_every": True})
     others = [studies.named(connection, name) for name in material.apart_from if name != apart.EVERY]
     others = apart.others_of(connection, study, others, every=every)
     count += apart.keep_apart_from(connection, study, others) if others else 0
-    studies.set_options(connection, studies.study(connection, study.id), left_out.option)
+    studies.set_options(connection, studies.study(connection, study.id), tasks.omitted.option)
     filled = studies.study(connection, study.id)
-    return Made(filled, work, counts["gold"], counts["qualify"], count, left_out)
+    known = {role: len(tasks.known.get(role, ())) for role in ("gold", "qualify")}
+    return Made(filled, work, known["gold"], known["qualify"], count, tasks.omitted)
 
 
 def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]:
@@ -201,7 +224,7 @@ def _responses(material: Material, items: Iterable[Item]) -> list[Response]:
     ]
 
 
-def _keep(
+def keep(
     connection: Connection, settings: Settings, user: User | None, contents: Iterable[Content],
     checked: Mapping[str, Checked],
 ) -> None:  # fmt: skip

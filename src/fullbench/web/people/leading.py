@@ -20,6 +20,7 @@ from fullbench.web.pages import language_of, redirect, render
 from fullbench.web.people import adjudicating, annotate, members, piloting, results
 from fullbench.web.people.adjudicating import STANDINGS, Task
 from fullbench.web.people.annotate import Form, Page, study_of
+from fullbench.web.people.arriving import whole
 from fullbench.web.people.content import Content
 from fullbench.web.people.queue import Lease
 from fullbench.web.people.showing import Shown, show
@@ -118,10 +119,9 @@ def preview(
 @router.post("/organise/{study_id}/pilot")
 def pilot(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
     """Open a pilot of a few tasks."""
-    wish = form.get("tasks", "10")
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        new_pilot = piloting.make(connection, study, int(wish) if wish.isascii() and wish.isdigit() else 0)
+        new_pilot = piloting.make(connection, study, whole(form, "tasks", 10))
         audit.write(connection, user, "pilot made", new_pilot.name, address=address_of(request))
     return redirect(request, f"/organise/{new_pilot.id}", flash=key("The pilot is open; its votes do not count."))
 

@@ -16,7 +16,7 @@ from fullbench.web.accounts.tables import users
 from fullbench.web.accounts.users import User
 from fullbench.web.database import insert_here
 from fullbench.web.people.studies import Study, set_options
-from fullbench.web.people.tables import members
+from fullbench.web.people.tables import arrivals, members
 from fullbench.web.words import key
 
 BULK = 500
@@ -47,6 +47,12 @@ def listed(connection: Connection, study: Study, people: dict[str, str], most: i
         Member(row.person, people.get(row.person, notes.get(row.person, row.person)), row.standing, row.done)
         for row in connection.execute(query.limit(most))
     ]
+
+
+def only_assigned(connection: Connection, person: str) -> bool:
+    """Whether somebody came for certain studies, and sees no others."""
+    query = select(arrivals.c.study).where(arrivals.c.person == person).limit(1)
+    return connection.execute(query).first() is not None
 
 
 def assign(connection: Connection, study: Study, names: Sequence[str]) -> int:
@@ -85,6 +91,8 @@ def invite(connection: Connection, study: Study, by: User, notes: Sequence[str])
         invitation, secret = invitations.make(connection, "annotator", by, note=note)
         row = {"study": study.id, "person": invitation.account, "standing": standing, "done": 0, "at": time.time()}
         connection.execute(insert_here(connection, members).values(row))
+        arrival = {"study": study.id, "person": invitation.account, "at": time.time()}
+        connection.execute(insert_here(connection, arrivals).values(arrival))
         links.append((note, secret))
     set_options(connection, study, {"assigned": True})
     return links

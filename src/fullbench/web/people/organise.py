@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +23,11 @@ from fullbench.web.database import reading, writing
 from fullbench.web.guard import Organiser, address_of, engine_of, ledger_of, settings_of, writers_of
 from fullbench.web.pages import language_of, redirect, render
 from fullbench.web.people import (
+    adjudicating,
+    dashboard,
+    estimating,
     gaining,
+    group_links,
     guides,
     importing,
     labels,
@@ -35,9 +41,11 @@ from fullbench.web.people import (
     uploads,
 )
 from fullbench.web.people.annotate import Form, Page, study_of
+from fullbench.web.people.content import Content
+from fullbench.web.people.estimating import Forecast
 from fullbench.web.people.kinds import kind_of, kinds
 from fullbench.web.people.studies import Study
-from fullbench.web.people.tally import counted, names
+from fullbench.web.people.tally import contents, counted, names
 from fullbench.web.prose import prose
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.localised import localised
@@ -46,6 +54,7 @@ from fullbench.web.words import Language, key
 router = APIRouter(include_in_schema=False)
 PAGE = 50
 Width = Annotated[float | None, Query(gt=0, le=1000)]
+Pay = Annotated[float | None, Query(ge=0, le=10_000)]
 BALLOTS = {
     "pair": ("choice+tie", "choice"),
     "score": ("score:1-5", "score:1-10"),
@@ -82,6 +91,7 @@ def _form(request: Request, values: dict[str, str], problem: str = "", status: i
         request, "work/new.html", status=status, kind=kind, values=values, problem=problem, others=others,
         ledger=None if ledger is None else Path(str(settings_of(request).ledger)).name,
         ledger_studies=_studies(request), papers=guides.papers_with(kind.name), ballots=BALLOTS.get(kind.name, ()),
+        body_limit=settings_of(request).body_limit,
     )  # fmt: skip
 
 
@@ -111,7 +121,7 @@ def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depe
 
 
 @router.get("/organise/{study_id}")
-def overview(request: Request, _user: Organiser, study_id: str, width: Width = None) -> HTMLResponse:
+def overview(request: Request, _user: Organiser, study_id: str, width: Width = None, pay: Pay = None) -> HTMLResponse:
     """One study: how far, how well, what it says."""
     language = language_of(request)
     with reading(engine_of(request)) as connection:
@@ -119,12 +129,22 @@ def overview(request: Request, _user: Organiser, study_id: str, width: Width = N
         values = _board(connection, study, language, width)
         pilots = piloting.pilots(connection, study)
         main = studies.find(connection, str(study.rules.options.get("pilot_of") or ""))
+        arrived = group_links.taken(connection, study)
+        takes = _forecast(connection, study, values["progress"].tasks, pilots, pay)
     return render(
         request, "work/study.html", study=study, topic=live.topic(study.id), shown=prose(study.told(language)),
         forms=FORMS, ledger=settings_of(request).ledger, pilots=pilots, main=main, width=width,
         editable=study.guidelines or _both(study), gain=_gain(study), omitted=omitted.of_study(study).notes(),
-        ledger_studies=_studies(request), **values,
+        ledger_studies=_studies(request), group=group_links.GroupLink.of(study), arrived=arrived,
+        forecast=takes, **values,
     )  # fmt: skip
+
+
+def _forecast(connection: Connection, study: Study, tasks: int, pilots: Sequence[Study], pay: float | None) -> Forecast:
+    """What the whole study takes, by the votes of it and its pilots where there are some."""
+    sample = [Content.of(content) for _, content in islice(contents(connection, study), estimating.SAMPLE)]
+    timed = estimating.timed(connection, [study.id, *(pilot.id for pilot in pilots)])
+    return estimating.forecast(study, tasks, sample, timed, pay)
 
 
 def _gain(study: Study) -> str:
@@ -157,11 +177,12 @@ def _board(connection: Connection, study: Study, language: Language, width: floa
         *boards,
         quality.agreement(study, counted_votes) if counted_votes else None,
         quality.quality(counted_votes, known, people),
-        quality.pairwise(counted_votes, people),
     ]
     shown = [localised(Linked(table), language).table for table in tables if table is not None and table.rows]
     return {
         "progress": quality.progress(connection, study, time.time()),
+        "splits": adjudicating.waiting(connection, study, counted_votes),
+        "drawn": dashboard.dashboard(counted_votes, known, people),
         "tables": [(table, *with_n(table)) for table in shown],
         "members": members.listed(connection, study, people),
         "more": results.more_votes(boards, len(counted_votes), wanted),

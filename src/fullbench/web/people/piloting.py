@@ -11,6 +11,7 @@ from fullbench.web.people import omitted, studies
 from fullbench.web.people.content import Content
 from fullbench.web.people.studies import Plan, Study
 from fullbench.web.people.tables import (
+    arrivals,
     campaign_items,
     conflicts,
     guidelines,
@@ -50,7 +51,7 @@ def make(connection: Connection, study: Study, count: int) -> Study:
             Note("web.wrong.a-pilot-has-tasks", "a pilot has 1 to {most} tasks; found {n}", most=MOST, n=count)
         )
     number = len(pilots(connection, study)) + 1
-    left_out = {"draft", "guideline", "assigned", "ordered", "authored", "gain", omitted.OPTION}
+    left_out = {"draft", "guideline", "assigned", "each", "group", "ordered", "authored", "gain", omitted.OPTION}
     options = {name: value for name, value in study.rules.options.items() if name not in left_out}
     plan = Plan(
         f"{study.name} (pilot{f' {number}' if number > 1 else ''})", study.kind_name, study.rules.ballot,
@@ -84,6 +85,6 @@ def throw_away(connection: Connection, study: Study) -> None:
     own = select(tasks.c.id).where(tasks.c.study == study.id)
     connection.execute(delete(conflicts).where(conflicts.c.task.in_(own) | conflicts.c.other.in_(own)))
     connection.execute(delete(task_authors).where(task_authors.c.task.in_(own)))
-    for table in (leases, slots, tasks, members, guidelines, campaign_items):
+    for table in (leases, slots, tasks, members, arrivals, guidelines, campaign_items):
         connection.execute(delete(table).where(table.c.study == study.id))
     connection.execute(delete(studies_table).where(studies_table.c.id == study.id))

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from statistics import median
 
 import numpy as np
@@ -142,30 +141,6 @@ def _by_task(counted_votes: Sequence[Vote]) -> dict[int, list[str]]:
         if vote.label is not None:
             labels[vote.task].append(vote.label)
     return labels
-
-
-def pairwise(counted_votes: Sequence[Vote], people: dict[str, str]) -> Table:
-    """How often each two people who met on a task said the same."""
-    labels_by_task: dict[int, dict[str, str]] = defaultdict(dict)
-    for vote in counted_votes:
-        if vote.label is not None:
-            labels_by_task[vote.task][vote.person] = vote.label
-    shared: Counter[tuple[str, str]] = Counter()
-    same: Counter[tuple[str, str]] = Counter()
-    for labels in labels_by_task.values():
-        for first, second in combinations(sorted(labels), 2):
-            shared[first, second] += 1
-            same[first, second] += labels[first] == labels[second]
-    rows: list[list[Cell]] = [
-        [people.get(first, first), people.get(second, second), wilson(same[first, second], times)]
-        for (first, second), times in shared.most_common(100)
-    ]
-    return Table(
-        "pairwise",
-        Note("web.people.quality.title.two-by-two", "Two by two"),
-        headings("person", "picture beside", "said the same"),
-        rows,
-    )
 
 
 def quality(counted_votes: Sequence[Vote], known: Sequence[Vote], people: dict[str, str]) -> Table:

@@ -34,7 +34,7 @@ from fullbench.web.accounts.tables import users
 from fullbench.web.database import insert_here
 from fullbench.web.people.content import Content, order
 from fullbench.web.people.studies import Study
-from fullbench.web.people.tables import conflicts, drafts, leases, members, slots, task_authors, tasks, votes
+from fullbench.web.people.tables import arrivals, conflicts, drafts, leases, members, slots, task_authors, tasks, votes
 
 HELD = 4
 """How many slots one person may hold at once: the one in view, and some loaded ahead."""
@@ -170,6 +170,8 @@ def take(desk: Desk, holding: Sequence[str] = ()) -> Lease | Nothing:
     if standing == "failed":
         return Nothing("failed")
     turn = done + len(held)
+    if 0 < int(study.rules.options.get("each") or 0) <= turn:
+        return Nothing("done")
     if standing == "new":
         return _known(desk, "qualify", turn) or Nothing("wait")
     if study.golds and study.gold_every and desk.draw(turn, "gold") < 1 / study.gold_every:
@@ -182,13 +184,14 @@ def take(desk: Desk, holding: Sequence[str] = ()) -> Lease | Nothing:
 def _enter(desk: Desk) -> tuple[str, int] | None:
     """Take this person's row of the study, made where there is none: their standing, and how much they have done.
 
-    None where the study is for people who were assigned alone, and this one was not.
+    None where the study is for people who were assigned alone, or this person came for other studies.
     """
     study = desk.study
     here = {"p_person": desk.person, "p_study": study.id}
     row = desk.connection.execute(_MEMBER, here).first()
     if row is None:
-        if study.rules.options.get("assigned"):
+        came_for_others = exists().where(arrivals.c.person == desk.person)
+        if study.rules.options.get("assigned") or desk.connection.execute(select(came_for_others)).scalar():
             return None
         fresh = {"study": study.id, "person": desk.person, "standing": "new" if study.qualifies else "qualified"}
         desk.connection.execute(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from fullbench.web.people import annotate, api, api_leads, leading, organise, parcels
+from fullbench.web.people import annotate, api, api_leads, arriving, leading, organise, parcels, sketching
 
 router = APIRouter()
-for part in (annotate.router, parcels.router, leading.router, organise.router, api.router, api_leads.router):
-    router.include_router(part)
+for part in (annotate, parcels, sketching, leading, arriving, organise, api, api_leads):
+    router.include_router(part.router)

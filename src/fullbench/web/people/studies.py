@@ -142,6 +142,15 @@ class Study:
             row.gold_every, row.pass_share, row.conflicted, row.qualifies, row.golds, row.seed, row.state, row.at,
         )  # fmt: skip
 
+    @classmethod
+    def sketched(cls, plan: Plan) -> Study:
+        """A study as the plan says, which is kept nowhere."""
+        return cls(
+            "", plan.name.strip(), plan.kind, plan.rules, plan.guidelines, plan.votes, max(plan.most, plan.votes),
+            plan.settled_by, plan.lease_seconds, plan.gold_every, plan.pass_share, False, 0, 0, plan.seed, "closed",
+            0.0,
+        )  # fmt: skip
+
     @property
     def kind(self) -> Kind:
         return kind_of(self.kind_name)

@@ -157,6 +157,19 @@ members = Table(
     CheckConstraint("standing IN ('new', 'qualified', 'failed')", name="standing"),
 )
 
+arrivals = Table(
+    "arrivals",
+    metadata,
+    Column("study", Text, ForeignKey("studies.id"), primary_key=True),
+    Column("person", Text, primary_key=True),
+    Column("external_id", Text),
+    Column("at", Double, nullable=False),
+    UniqueConstraint("study", "external_id"),
+)
+"""Who came to the site for one study: by its group link, with the id that another site knows them by, or by an
+invitation to it. They see no study that they are not assigned to, and no results."""
+Index("arrivals_of", arrivals.c.person)
+
 drafts = Table(
     "drafts",
     metadata,

@@ -70,6 +70,8 @@ def plan(fields: Mapping[str, str]) -> Plan:
     options: dict[str, Any] = {name: True for name in SWITCHES if fields.get(name)}
     if paper := fields.get("paper", "").strip():
         options["paper"] = paper
+    if pay := fields.get("pay", "").strip():
+        options["pay"] = wage(pay)
     if kind == "write":
         asked = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.usual)
         options["asks"] = [*asked, *([Write.brings] if fields.get(f"asks_{Write.brings}") else [])]
@@ -88,6 +90,17 @@ def plan(fields: Mapping[str, str]) -> Plan:
         pass_share=_whole(fields, "pass_percent", 70) / 100,
         seed=_whole(fields, "seed", 0),
     )
+
+
+def wage(text: str) -> float:
+    """A pay for an hour's work, in whatever money."""
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = -1.0
+    if not 0 <= amount <= 10_000:
+        raise InputError(key("The pay for an hour is a number from 0 to 10,000."))
+    return amount
 
 
 def _whole(fields: Mapping[str, str], name: str, default: int) -> int:
@@ -115,14 +128,19 @@ class Unpacked:
 
 
 @contextmanager
-def unpacked(form: Sent, settings: Settings, user: User) -> Iterator[Unpacked]:
-    """The files in a folder of their own while they are read, pictures beside them; errors do not say where."""
+def unpacked(form: Sent, settings: Settings, user: User, *, looked_at: bool = False) -> Iterator[Unpacked]:
+    """The files in a folder of their own while they are read, pictures beside them; errors do not say where.
+
+    A parcel is thrown away when all of it is taken in, and stays where it is only `looked_at`.
+    """
     parcel = form.fields.get("parcel", "").strip()
     with tempfile.TemporaryDirectory(prefix="fullbench-") as name:
         try:
             if parcel:
-                with _of_parcel(parcels.folder_of(settings, user, parcel), form, settings) as files:
-                    yield files
+                folder = parcels.folder_of(settings, user, parcel)
+                yield _of_parcel(folder, form, settings)
+                if not looked_at:
+                    parcels.forget(folder)
             else:
                 yield Unpacked(_of_form(Path(name), form, settings), {})
         except InputError as error:
@@ -149,8 +167,7 @@ def _of_form(folder: Path, form: Sent, settings: Settings) -> dict[str, Path]:
     return {kind: _lines(folder / f"{kind}.jsonl", kind, data, known) for kind, data in form.files.items()}
 
 
-@contextmanager
-def _of_parcel(folder: Path, form: Sent, settings: Settings) -> Iterator[Unpacked]:
+def _of_parcel(folder: Path, form: Sent, settings: Settings) -> Unpacked:
     """The files of a parcel; those that the form brought itself stand in place of those of the same name.
 
     Pictures are looked at here, before the database is asked for its turn: many of them take minutes.
@@ -171,8 +188,7 @@ def _of_parcel(folder: Path, form: Sent, settings: Settings) -> Iterator[Unpacke
         store.keep(inspected.picture)
         stored = store.find(inspected.picture.digest, inspected.picture.media)
         checked[stored.digest] = replace(inspected, picture=stored)
-    yield Unpacked(files, checked)
-    parcels.forget(folder)
+    return Unpacked(files, checked)
 
 
 def _lines(path: Path, kind: str, data: bytes, known: Mapping[str, str], named: set[str] | None = None) -> Path:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Engine, Select, insert, select
 from fullbench.web.accounts.users import User
 from fullbench.web.database import engine_for, reading, upgrade, writing
 from fullbench.web.people import studies as campaigns
+from fullbench.web.people.members import only_assigned
 from fullbench.web.people.tables import campaign_items, members, studies
 
 
@@ -26,10 +27,13 @@ def leads(user: User | None) -> bool:
 
 
 def takes_part(connection: Connection, user: User | None) -> bool:
-    """Whether somebody can work in an open study that does not let its annotators see results."""
+    """Whether somebody can work in an open study that does not let its annotators see results, or came for such."""
     if user is None or leads(user) or not user.may("annotator"):
         return False
     own = set(connection.execute(select(members.c.study).where(members.c.person == user.id)).scalars())
+    if only_assigned(connection, user.id):
+        chosen = connection.execute(select(studies.c.options).where(studies.c.id.in_(own))).scalars()
+        return not any(options.get("results") for options in chosen)
     open_studies = connection.execute(select(studies.c.id, studies.c.options).where(studies.c.state == "open"))
     return any(
         not options.get("results") and (not options.get("assigned") or study in own) for study, options in open_studies

@@ -36,6 +36,16 @@
   // Votes: first into this browser's store (votes.js), then on to the server, in order, each until it is acknowledged.
 
   document.addEventListener("votes:saved", () => say(task()?.dataset.quick ? words.undo : words.saved));
+  // What a single key or tap has just sent stands over the bar for a while, with the way back.
+  const toast = document.getElementById("toast");
+  let gone = 0;
+  function offerUndo(chosen, lease) {
+    toast.querySelector("b").textContent = chosen;
+    toast.querySelector("a").href = base + "/votes/" + lease;
+    toast.hidden = false;
+    clearTimeout(gone);
+    gone = setTimeout(() => { toast.hidden = true; }, 8000);
+  }
   document.addEventListener("votes:waiting", (event) => say(words.waiting.replace("{count}", event.detail.count)));
   document.addEventListener("votes:signin", () => say(words.signin));
   document.addEventListener("votes:refused", (event) => {
@@ -128,6 +138,8 @@
     votes.add(one.action, fields);
     votes.remove(mine + "draft." + fields.lease);
     if (fields.replaces === "0") count(1);
+    const chosen = task().dataset.quick && one.querySelector("input[name=best]:checked + .point");
+    if (chosen && !fields.recused) offerUndo(chosen.firstChild.textContent.trim(), fields.lease);
     if (words.change) {
       await send();
       if (!queue().length) location.assign(base);
@@ -265,23 +277,11 @@
     all[active].scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
-  // Zoom.
+  // Zoom: zooming.js opens the pictures, `z` goes from one to the next.
 
-  const box = document.getElementById("lightbox");
+  const { box, open: zoom } = window.fullbenchZoom ?? {};
   let zoomed = -1;
-  function zoom(link) {
-    const picture = box.querySelector("img");
-    picture.src = link.href;
-    picture.classList.remove("whole");
-    if (!box.open) box.showModal();
-  }
-  if (box) {
-    box.addEventListener("click", (event) => {
-      if (event.target.tagName === "IMG") event.target.classList.toggle("whole");
-      else box.close();
-    });
-    box.addEventListener("close", () => { zoomed = -1; });
-  }
+  box?.addEventListener("close", () => { zoomed = -1; });
 
   // Keys.
 
@@ -355,8 +355,6 @@
     if (event.target.type === "radio" && task()?.dataset.quick) vote();
   });
   root.addEventListener("click", async (event) => {
-    const link = event.target.closest("a.zoom");
-    if (link && !event.ctrlKey && !event.metaKey) { event.preventDefault(); zoom(link); return; }
     const back = event.target.closest("a.back");
     if (back) {
       event.preventDefault();

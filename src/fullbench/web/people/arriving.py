@@ -1,0 +1,107 @@
+"""The pages of a study's group link: for the lead who makes it, and for whoever opens it."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import FileResponse, HTMLResponse, Response
+from starlette.background import BackgroundTask
+
+from fullbench.errors import InputError
+from fullbench.files.nouns import write_rows
+from fullbench.files.writers import Columns
+from fullbench.nouns.note import sentence
+from fullbench.web import guard
+from fullbench.web.accounts import audit
+from fullbench.web.accounts.routes import enter
+from fullbench.web.database import reading, writing
+from fullbench.web.guard import Organiser, address_of, engine_of
+from fullbench.web.pages import redirect, render
+from fullbench.web.people import group_links, studies
+from fullbench.web.people.annotate import Form, study_of
+from fullbench.web.words import key
+
+router = APIRouter(include_in_schema=False)
+COLUMNS: Columns = {
+    "external_id": "text", "rater": "text", "standing": "text", "done": "int", "complete": "json", "at": "float",
+}  # fmt: skip
+
+
+def whole(form: dict[str, str], name: str, default: int = 0) -> int:
+    """A field that is a whole number; -1, which nothing allows, where it is something else."""
+    text = form.get(name, "").strip()
+    if not text:
+        return default
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+
+
+@router.post("/organise/{study_id}/group")
+def make(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
+    """Make a link for many people; it is shown on this page alone."""
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        secret = group_links.make(
+            connection, study, places=whole(form, "places", 100), days=whole(form, "days", 30),
+            each=whole(form, "each"), code=form.get("code", "").strip(),
+        )  # fmt: skip
+        audit.write(connection, user, "group link made", study.name, address=address_of(request))
+    link = f"{guard.base_of(request)}/take/{study.id}/{secret}"
+    return render(request, "work/group_link.html", study=study, link=link)
+
+
+@router.post("/organise/{study_id}/group/end")
+def end(request: Request, user: Organiser, study_id: str) -> Response:
+    """Let nobody new in."""
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        group_links.end(connection, study)
+        audit.write(connection, user, "group link ended", study.name, address=address_of(request))
+    return redirect(request, f"/organise/{study_id}", flash=key("The link has ended; who came by it works on."))
+
+
+@router.get("/organise/{study_id}/arrivals.csv")
+def arrivals(request: Request, user: Organiser, study_id: str) -> Response:
+    """Who came by the link and how many tasks each did, by the ids of the other site."""
+    folder = tempfile.TemporaryDirectory(prefix="fullbench-")
+    path = Path(folder.name) / "arrivals.csv"
+    with reading(engine_of(request)) as connection:
+        write_rows(path, group_links.rows(connection, study_of(connection, study_id)), COLUMNS)
+    with writing(engine_of(request)) as connection:
+        audit.write(connection, user, "ids exported", study_id, address=address_of(request))
+    return FileResponse(path, media_type="text/csv", filename=path.name, background=BackgroundTask(folder.cleanup))
+
+
+@router.get("/take/{study_id}/{secret}")
+def take_page(request: Request, study_id: str, secret: str) -> HTMLResponse:
+    """What awaits whoever opens the link, and the id they come with."""
+    brought = next((request.query_params[name] for name in group_links.ID_NAMES if name in request.query_params), "")
+    return _page(request, study_id, secret, brought[: group_links.LONGEST_ID])
+
+
+def _page(request: Request, study_id: str, secret: str, external_id: str, *, problem: str = "") -> HTMLResponse:
+    with reading(engine_of(request)) as connection:
+        study = studies.find(connection, study_id)
+    if study is None or group_links.opened_by(study, secret) is None:
+        raise HTTPException(404, group_links.ENDED)
+    return render(
+        request, "work/take.html", status=422 if problem else 200, study=study, external_id=external_id,
+        problem=problem, each=int(study.rules.options.get("each") or 0),
+    )  # fmt: skip
+
+
+@router.post("/take/{study_id}/{secret}")
+def take(request: Request, study_id: str, secret: str, form: Form) -> Response:
+    """Begin, or go on with, the work of the id given."""
+    external_id = form.get("external_id", "")
+    try:
+        with writing(engine_of(request)) as connection:
+            study = studies.find(connection, study_id)
+            link = group_links.opened_by(study, secret)
+            if study is None or link is None:
+                raise HTTPException(404, group_links.ENDED)
+            user = group_links.arrive(connection, study, link, external_id)
+            return enter(request, user, f"/work/{study.id}", connection)
+    except InputError as error:
+        return _page(request, study_id, secret, external_id[: group_links.LONGEST_ID], problem=sentence(error))

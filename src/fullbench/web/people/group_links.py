@@ -1,0 +1,168 @@
+"""One link for many people: whoever opens it gives the id that another site knows them by, works in one study, and is
+shown a completion code at the end. The same id comes back to the same work."""
+
+from __future__ import annotations
+
+import hmac
+import time
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection, func, select
+
+from fullbench.errors import InputError
+from fullbench.web.accounts import users
+from fullbench.web.accounts.secrets import digest, new_id, new_secret
+from fullbench.web.accounts.tables import users as accounts
+from fullbench.web.accounts.users import User
+from fullbench.web.database import alone, insert_here
+from fullbench.web.people.studies import Study, set_options
+from fullbench.web.people.tables import arrivals, members
+from fullbench.web.settings import DAY
+from fullbench.web.words import key
+
+OPTION = "group"
+ID_NAMES = ("PROLIFIC_PID", "workerId", "participant", "id")
+"""The names under which sites put a person's id into a link; the first that is there counts."""
+LONGEST_ID = 100
+MOST_PLACES = 10_000
+MOST_DAYS = 365
+ENDED = key("This link has ended, or all places are taken.")
+
+
+@dataclass(frozen=True)
+class GroupLink:
+    """A link as its study keeps it; of the secret there is a digest alone."""
+
+    digest: str
+    until: float
+    places: int
+    code: str
+
+    @classmethod
+    def of(cls, study: Study) -> GroupLink | None:
+        """The link of a study, if it has one."""
+        stored = study.rules.options.get(OPTION)
+        return cls(**stored) if stored else None
+
+    @property
+    def is_open(self) -> bool:
+        return self.until > time.time()
+
+    @property
+    def leads_back(self) -> bool:
+        """Whether the code is an address to which people return."""
+        return self.code.startswith("https://")
+
+
+def make(connection: Connection, study: Study, *, places: int, days: int, each: int, code: str) -> str:
+    """A new link in place of an earlier one, which ends; its secret is shown once.
+
+    The study is from then on for assigned people alone, and whoever comes by the link is assigned.
+    """
+    if not 1 <= places <= MOST_PLACES:
+        raise InputError(key("A link has 1 to 10,000 places."))
+    if not 1 <= days <= MOST_DAYS:
+        raise InputError(key("A link works for 1 to 365 days."))
+    if not 0 <= each <= 1_000_000:
+        raise InputError(key("Each person is asked for a whole number of tasks; leave it empty for all."))
+    if len(code) > 300 or ("://" in code and not _is_address(code)):
+        raise InputError(key("The completion code is a word, or an address that begins with https://."))
+    secret = new_secret()
+    link = {"digest": digest(secret), "until": time.time() + days * DAY, "places": places, "code": code}
+    set_options(connection, study, {OPTION: link, "each": each, "assigned": True})
+    return secret
+
+
+def _is_address(code: str) -> bool:
+    return code.isprintable() and " " not in code and urlsplit(code).scheme == "https" and bool(urlsplit(code).netloc)
+
+
+def end(connection: Connection, study: Study) -> None:
+    """Nobody new comes by the link; who is there works on."""
+    link = study.rules.options.get(OPTION)
+    if link:
+        set_options(connection, study, {OPTION: {**link, "until": time.time()}})
+
+
+def taken(connection: Connection, study: Study) -> int:
+    """How many came by the study's links."""
+    query = select(func.count()).where(arrivals.c.study == study.id, arrivals.c.external_id.is_not(None))
+    return int(connection.execute(query).scalar_one())
+
+
+def opened_by(study: Study | None, secret: str) -> GroupLink | None:
+    """The link that a secret opens; None where it is another one's, or has ended with its study."""
+    link = None if study is None else GroupLink.of(study)
+    if study is None or link is None or not hmac.compare_digest(link.digest, digest(secret)):
+        return None
+    return link if study.is_open else None
+
+
+def arrive(connection: Connection, study: Study, link: GroupLink, external_id: str) -> User:
+    """The account of somebody with this id: the one they had in this study, else a new one that is assigned to it."""
+    external_id = clean_id(external_id)
+    alone(connection, f"arrivals {study.id}")
+    here = (arrivals.c.study == study.id, arrivals.c.external_id == external_id)
+    person = connection.execute(select(arrivals.c.person).where(*here)).scalar()
+    if person is not None:
+        user = users.get(connection, person)
+        if user is None or user.disabled:
+            raise InputError(ENDED)
+        return user
+    if not link.is_open or taken(connection, study) >= link.places:
+        raise InputError(ENDED)
+    name = external_id[: users.LONGEST_NAME]
+    known = select(accounts.c.id).where(accounts.c.name_key == users.folded(name))
+    if connection.execute(known).first() is not None:
+        name = f"{name[: users.LONGEST_NAME - 9]} {new_id()[:8]}"
+    # Nobody knows this password: the link and the id are what opens the account, for this study alone.
+    user = users.add(connection, name, "annotator", new_secret())
+    row = {"study": study.id, "person": user.id, "at": time.time()}
+    connection.execute(insert_here(connection, arrivals).values(**row, external_id=external_id))
+    standing = "new" if study.qualifies else "qualified"
+    connection.execute(insert_here(connection, members).values(**row, standing=standing, done=0))
+    return user
+
+
+def clean_id(text: str) -> str:
+    """An id as it is kept; refused where it is empty, too long or cannot be seen."""
+    text = " ".join(unicodedata.normalize("NFKC", text).split())
+    if not 1 <= len(text) <= LONGEST_ID or not text.isprintable():
+        raise InputError(key("Your id has 1 to 100 characters that can be seen."))
+    return text
+
+
+def completion(connection: Connection, study: Study, person: str) -> GroupLink | None:
+    """The link whose code somebody has earned who came by it and did at least one task."""
+    link = GroupLink.of(study)
+    if link is None or not link.code:
+        return None
+    came = select(members.c.done).join(
+        arrivals, (arrivals.c.study == members.c.study) & (arrivals.c.person == members.c.person)
+    )
+    query = came.where(
+        members.c.study == study.id, members.c.person == person, arrivals.c.external_id.is_not(None),
+        members.c.standing == "qualified",
+    )  # fmt: skip
+    return link if connection.execute(query).scalar() else None
+
+
+def rows(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
+    """Who came by the study's links, by the id that the other site knows, to pay them by: how many tasks each did."""
+    query = (
+        select(arrivals.c.external_id, accounts.c.rater, members.c.standing, members.c.done, arrivals.c.at)
+        .join(accounts, accounts.c.id == arrivals.c.person)
+        .join(members, (members.c.study == arrivals.c.study) & (members.c.person == arrivals.c.person))
+        .where(arrivals.c.study == study.id, arrivals.c.external_id.is_not(None))
+        .order_by(arrivals.c.at, arrivals.c.external_id)
+    )
+    each = int(study.rules.options.get("each") or 0)
+    for row in connection.execute(query):
+        yield {
+            "external_id": row.external_id, "rater": row.rater, "standing": row.standing, "done": row.done,
+            "complete": bool(each) and row.done >= each, "at": row.at,
+        }  # fmt: skip
