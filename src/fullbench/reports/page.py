@@ -27,6 +27,7 @@ from fullbench.pixels import veiled as under_a_veil
 from fullbench.reports import charts
 from fullbench.reports.cells import notes
 from fullbench.reports.charts import Chart
+from fullbench.reports.citing import citation
 from fullbench.reports.imprint import Imprint
 from fullbench.reports.layout import LONG, TEMPLATES, LaidCell, axes, heads, laid_column, with_origins
 from fullbench.reports.logos import Logo
@@ -131,6 +132,7 @@ def page(
     return _environment().get_template("page.html").render(
         title=imprint.title or title,
         imprint=imprint,
+        cited=imprint.citation or _citation(imprint, title, source or {}) if imprint != Imprint() else "",
         lead=lead,
         language=language,
         style=_shared_style() + _file("page.css") + _logo_style(shown),
@@ -282,6 +284,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _citation(imprint: Imprint, title: str, source: Mapping[str, Any]) -> str:
+    """How the page is cited where the lab does not say so itself: with what it was made from."""
+    made_from = ", ".join(f"{name} {source[name]}" for name in ("ledger", "fullbench") if name in source)
+    name = imprint.title or title
+    return citation(name, name, made_from, imprint.homepage, authors=imprint.authors, date=imprint.date)
 
 
 def _logo_style(sections: Sequence[Mapping[str, Any]]) -> str:
