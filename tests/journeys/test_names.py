@@ -47,7 +47,7 @@ def figures(page: Path) -> list[str]:
 def test_a_studys_names_are_on_its_report_and_its_site_and_change_no_figure(studied):
     plain, named = studied / "plain.html", studied / "named.html"
     text = named.read_text(encoding="utf-8")
-    assert 'title="a/one">第一 &lt;One&gt;<' in text
+    assert 'title="a/one">第一 &lt;One&gt; <span class="origin">House &amp; Sons</span><' in text
     assert "第一 &lt;One&gt;: " in text, "its mark says its name"
     assert "Leaderboard by A coin" in text
     assert not re.search(r">\s*a/one\s*<", text), "the full name is seen by whoever points at the other"
@@ -67,7 +67,7 @@ def test_a_studys_names_are_on_its_report_and_its_site_and_change_no_figure(stud
     ("wrong", "said"),
     [
         ('names = "x"', "names is a table, [names]; found 'x'"),
-        ('[names."b"]\nlogo = "x"', "'b' has an unknown field 'logo'; known: name, organisation, date"),
+        ('[names."b"]\ncolour = "x"', "'b' has an unknown field 'colour'; known: name, organisation, date, logo"),
         ('[names."b"]\nname = "c"\n[names."c"]\ndate = "2024"', "'b' and 'c' would both be shown as 'c'"),
     ],
 )

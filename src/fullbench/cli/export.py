@@ -28,7 +28,7 @@ def export(
     unveiled: Annotated[
         bool, typer.Option("--unveiled", help="For `dpo`: pairs with sensitive pictures too, as they are.")
     ] = False,
-    title: Annotated[str, typer.Option(help="For `site`: its name.")] = "fullbench",
+    title: Annotated[str, typer.Option(help="For `site`: its name, in place of the title under [site].")] = "",
     cases: Annotated[int, typer.Option(min=0, help="For `site`: at most so many cases get a page.")] = 2_000,
     verdicts: Annotated[
         int, typer.Option(min=1, help="For `site`: at most so many verdicts, the newest, can be listed.")
@@ -40,7 +40,10 @@ def export(
     charts: Annotated[bool, typer.Option(help="For `site`: draw charts.")] = True,
     names: Annotated[
         Path | None,
-        typer.Option(help="For `site`: a TOML file of names that pages show judges and contestants by."),
+        typer.Option(
+            help="For `site`: a TOML file, a study's too: names that pages show judges and contestants by, and [site], "
+            "what the first page says of the results."
+        ),
     ] = None,
     options: Annotated[
         list[str] | None, typer.Option("--option", help="For an exporter: NAME=VALUE. Again for more.")
@@ -188,6 +191,7 @@ def _site(
 ) -> None:  # fmt: skip
     from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.store import Ledger
+    from fullbench.reports.imprint import Imprint
 
     try:
         from fullbench.web.results.site import Wish
@@ -211,7 +215,7 @@ def _site(
     with Ledger(ledger, read_only=True) as book:
         if names is not None:
             chosen, absent = for_ledger(names, book)
-            wish = replace(wish, names=chosen)
+            wish = replace(wish, names=chosen, imprint=Imprint.read(names))
         site = write(book, out, wish)
     say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
     say(f"{site.verdicts:,} of {site.total:,} verdicts can be listed.")

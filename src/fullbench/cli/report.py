@@ -64,7 +64,8 @@ def report(
     ] = None,
     charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
     names: Annotated[
-        Path | None, typer.Option(help="A TOML file of names, or a study with [names], for the page and charts.")
+        Path | None,
+        typer.Option(help="A TOML file of names and [site], or a study with them, for the page and charts."),
     ] = None,
     unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
@@ -91,12 +92,14 @@ def report(
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
+    from fullbench.reports.imprint import Imprint
     from fullbench.reports.names import ShownNames
     from fullbench.reports.overview import page
     from fullbench.studies import seated, specs
 
     joining = rule_of(rule)
     chosen = ShownNames() if names is None else ShownNames.read(names)
+    imprint = Imprint() if names is None else Imprint.read(names)
     if benchmark and joining != "default":
         raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
     paged = out if out is not None and out.suffix in {".html", ".htm"} else None
@@ -145,7 +148,7 @@ def report(
                 say(f"The chart: {path}")
         if paged is not None:
             source = {"ledger": book.digest()}
-            page(book.title, record, shown, paged, source=source, unveiled=unveiled, names=chosen)
+            page(book.title, record, shown, paged, source=source, unveiled=unveiled, names=chosen, imprint=imprint)
             say(f"The page: {paged}")
         else:
             show(shown, as_json=as_json, out=out)

@@ -36,7 +36,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the work.")] = 1,
-    title: Annotated[str, typer.Option(help="The name of this site.")] = "fullbench",
+    title: Annotated[str, typer.Option(help="The name of this site, in place of the title under [site].")] = "",
     public: Annotated[bool, typer.Option("--public", help="Results can be read without an account.")] = False,
     url: Annotated[
         str, typer.Option(help="The address by which people reach the site, such as https://bench.example.org.")
@@ -59,7 +59,11 @@ def serve(
     ] = None,
     names: Annotated[
         Path | None,
-        typer.Option(help="A TOML file of names that pages show judges and contestants by.", show_default=False),
+        typer.Option(
+            help="A TOML file, a study's too: names that pages show judges and contestants by, and [site], what the "
+            "first page says of the results.",
+            show_default=False,
+        ),
     ] = None,
     requests: Annotated[
         bool, typer.Option("--log-requests", help="Write a line for every request: time, path, status, size, duration.")
@@ -135,8 +139,10 @@ def _check_names(path: Path, ledger: str | None, *, alone: bool) -> None:
     from contextlib import ExitStack
 
     from fullbench.ledger.store import Ledger
+    from fullbench.reports.imprint import Imprint
     from fullbench.web.results.display import Names, for_ledger
 
+    Imprint.read(path)
     if alone:
         Names.read(path)
         return

@@ -137,6 +137,11 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         with self._reading() as reader:
             return int(reader.execute("SELECT coalesce(max(rowid), 0) FROM verdicts").fetchone()[0])
 
+    def last_verdict_at(self) -> float:
+        """When the last verdict was given, in seconds since 1970; 0 where there is none."""
+        with self._reading() as reader:
+            return float(reader.execute("SELECT coalesce(max(at), 0) FROM verdicts").fetchone()[0])
+
     def settings_behind(self, role: Role, name: str) -> Mapping[str, Any] | None:
         """What was declared behind the name of a judge or contestant, or behind one whose place it took."""
         declared = (self._declared(role, known) for known in (name, *self.formers(role, name)))

@@ -6,12 +6,13 @@ Reports and the site's pages both start from here, and draw heads, cells and not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Cell, Table, sort_value
 from fullbench.reports.cells import decimals, is_fault, numeric, show
+from fullbench.reports.logos import Logo
 from fullbench.reports.names import Named
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -35,11 +36,17 @@ class LaidCell:
     """The full name of whom another name is shown of."""
     origin: str = ""
     """From whom somebody is and since when."""
+    logo: Logo | None = None
 
     @property
     def title(self) -> str:
         """What a figure says when somebody points at it: how many observations are behind it, and how it was made."""
         return "" if self.n is None else "; ".join([f"n = {self.n}", *filter(None, [self.method])])
+
+
+def with_origins(table: Table) -> bool:
+    """Whether names say from whom they are and since when, with their logos: those who stand in a leaderboard."""
+    return table.name.startswith("leaderboard") or table.name == "judges"
 
 
 def heads(table: Table) -> list[tuple[str, bool]]:
@@ -84,8 +91,10 @@ def laid_column(table: Table, place: int) -> list[LaidCell]:
     for cell in cells:
         classes = " ".join([kind, *(["fault"] if is_fault(column, cell) else []), *(["gap"] if cell is None else [])])
         if not isinstance(cell, Estimate):
-            full, origin = (cell.full, cell.origin) if isinstance(cell, Named) else ("", "")
-            laid.append(LaidCell(show(cell, digits), classes, _sort(cell), full=full, origin=origin))
+            plain = LaidCell(show(cell, digits), classes, _sort(cell))
+            if isinstance(cell, Named):
+                plain = replace(plain, full=cell.full, origin=cell.origin, logo=cell.logo)
+            laid.append(plain)
             continue
         figure, interval = show(cell, digits).split(" ", 1)
         laid.append(LaidCell(figure, classes, _sort(cell), interval, cell.n, _bar(cell, least, most), cell.method))

@@ -15,6 +15,7 @@ from fullbench.files.toml import read_toml
 from fullbench.nouns.digests import digest
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Column, Table
+from fullbench.reports.logos import Logo
 
 WHO = frozenset({"judge", "contestant", "other judge", "other", "against", "reviewer", "newcomer", "model", "who"})
 """The columns whose cells are judges or contestants."""
@@ -29,6 +30,7 @@ class Display:
     name: str
     organisation: str = ""
     date: str = ""
+    logo: Logo | None = None
 
     @property
     def origin(self) -> str:
@@ -41,14 +43,17 @@ class Display:
 
 
 class Named(str):
-    """A name in a table as it is shown; it knows the full name where that is another, and where its bearer is from."""
+    """A name in a table as it is shown; it knows the full name where that is another, where its bearer is from, and
+    its logo."""
 
     full: str
     origin: str
+    logo: Logo | None
 
     def __new__(cls, full: str, display: Display) -> Named:
         named = super().__new__(cls, display.name)
         named.full, named.origin = "" if full == display.name else full, display.origin
+        named.logo = display.logo
         return named
 
 
@@ -60,16 +65,24 @@ class ShownNames:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """The names in a TOML file: a table for each full name; or those under `[names]` in a study's own file."""
+        """The names in a TOML file: a table for each full name; or those under `[names]` in a study's own file.
+
+        `[site]` is no name: it says what the results are (see `imprint`).
+        """
         entries, _ = read_toml(path, "the file of names")
         inner = entries.get("names")
+        described = "site" in entries
+        entries = {full: entry for full, entry in entries.items() if full != "site"}
+        study = {"items", "judges", "benchmark", "kind"} & entries.keys() or isinstance(entries.get("name"), str)
         if isinstance(inner, dict) and not (inner and inner.keys() <= set(_FIELDS)):  # or somebody is called so
             names = cls.of(inner, path)
-        elif "names" not in entries and {"items", "judges", "benchmark", "kind"} & entries.keys():
-            raise InputError(f"this is a study without names; {_HOW.format(of_study='names.')}", path=path)
+        elif "names" not in entries and study:
+            if not described:
+                raise InputError(f"this is a study without names; {_HOW.format(of_study='names.')}", path=path)
+            names = cls()
         else:
             names = cls.of(entries, path, of_study="")
-        if not names.chosen:
+        if not (names.chosen or described):
             raise InputError(f"no name is in it; {_HOW.format(of_study='')}", path=path)
         return names
 
@@ -112,7 +125,10 @@ class ShownNames:
     @property
     def stamp(self) -> str:
         """Changes with the names; empty where there are none."""
-        entries = [[full, *vars(display).values()] for full, display in self.chosen.items()]
+        entries = [
+            [full, shown.name, shown.organisation, shown.date, shown.logo.digest if shown.logo else ""]
+            for full, shown in self.chosen.items()
+        ]
         return digest(entries)[:8] if entries else ""
 
     def shown(self, name: str) -> str:
@@ -127,6 +143,15 @@ class ShownNames:
     def origin(self, name: str) -> str:
         """From whom somebody is and since when; nothing where nobody said so."""
         return self.chosen[name].origin if name in self.chosen else ""
+
+    def logo(self, name: str) -> Logo | None:
+        """The small picture beside a name."""
+        return self.chosen[name].logo if name in self.chosen else None
+
+    @property
+    def logos(self) -> list[Logo]:
+        """All logos, each once."""
+        return list(dict.fromkeys(display.logo for display in self.chosen.values() if display.logo))
 
     def several(self, names: Iterable[str]) -> list[str]:
         """Names as pages show them."""
@@ -193,4 +218,6 @@ def _display(full: str, entry: Any, path: Path, of_study: str) -> Display:
             raise InputError(
                 f'{full!r} has the {key} {value!r}, which is no text of one line; write {key} = "..."', path=path
             )
-    return Display(**{"name": full, **{key: value.strip() for key, value in entry.items()}})
+    values = {key: value.strip() for key, value in entry.items()}
+    logo = Logo.read(values["logo"], path) if "logo" in values else None
+    return Display(**{"name": full, **values, "logo": logo})

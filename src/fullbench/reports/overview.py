@@ -14,6 +14,7 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.reports.files import write_file
+from fullbench.reports.imprint import Imprint
 from fullbench.reports.names import ShownNames
 from fullbench.reports.page import Exhibit, Section
 from fullbench.reports.page import page as render
@@ -29,10 +30,12 @@ def page(
     source: Mapping[str, Any] | None = None,
     unveiled: bool = False,
     names: ShownNames | None = None,
+    imprint: Imprint | None = None,
 ) -> Path:
     """A page with all tables, their charts, and some of the cases behind them, as one HTML file.
 
-    Sensitive pictures are veiled unless `unveiled`; judges and contestants are shown by `names`.
+    Sensitive pictures are veiled unless `unveiled`; judges and contestants are shown by `names`. The
+    `imprint` says whose page it is; its title takes the place of `title`.
     """
     names = names or ShownNames()
     sections = [Section("Results", tables=[names.table(table) for table in tables])]
@@ -49,7 +52,7 @@ def page(
         "Every figure has its interval and its n; what was not ruled is counted, never guessed."
     )
     made_by = {"fullbench": version("fullbench"), **(source or {})}
-    return write_file(path, render(title, lead, sections, usage=used, source=made_by))
+    return write_file(path, render(title, lead, sections, usage=used, source=made_by, imprint=imprint))
 
 
 def exhibits(record: Record, limit: int = 6, *, unveiled: bool = False) -> list[Exhibit]:

@@ -27,7 +27,10 @@ from fullbench.pixels import veiled as under_a_veil
 from fullbench.reports import charts
 from fullbench.reports.cells import notes
 from fullbench.reports.charts import Chart
-from fullbench.reports.layout import LONG, TEMPLATES, LaidCell, axes, heads, laid_column
+from fullbench.reports.citing import citation
+from fullbench.reports.imprint import Imprint
+from fullbench.reports.layout import LONG, TEMPLATES, LaidCell, axes, heads, laid_column, with_origins
+from fullbench.reports.logos import Logo
 from fullbench.reports.names import ShownNames
 
 if TYPE_CHECKING:
@@ -95,6 +98,10 @@ class _Grid:
         return notes(self.table)
 
     @property
+    def with_origins(self) -> bool:
+        return with_origins(self.table)
+
+    @property
     def folded(self) -> bool:
         """A long table folds when its chart already shows it."""
         return self.chart is not None and len(self.rows) > LONG
@@ -108,24 +115,30 @@ def page(
     usage: Usage | None = None,
     source: Mapping[str, Any] | None = None,
     language: str = "en",
+    imprint: Imprint | None = None,
 ) -> str:
     """A whole page as one HTML text.
 
-    `usage` is what the calls cost, `source` what made the page (versions, seeds, ledger digest).
+    `usage` is what the calls cost, `source` what made the page (versions, seeds, ledger digest), `imprint` what a lab
+    says of it.
 
     >>> "<h1>Judges</h1>" in page("Judges", "Who agrees with people?", [])
     True
     """
     script = "".join(map(_file, ("sorting.js", "pointing.js", "page.js")))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    imprint = imprint or Imprint()
+    shown = [_section(number, section) for number, section in enumerate(sections, start=1)]
     return _environment().get_template("page.html").render(
-        title=title,
+        title=imprint.title or title,
+        imprint=imprint,
+        cited=imprint.citation or _citation(imprint, title, source or {}) if imprint != Imprint() else "",
         lead=lead,
         language=language,
-        style=_shared_style() + _file("page.css"),
+        style=_shared_style() + _file("page.css") + _logo_style(shown),
         script=script,
         script_hash=f"sha256-{digest}",
-        sections=[_section(number, section) for number, section in enumerate(sections, start=1)],
+        sections=shown,
         usage=usage,
         source=_pairs(source or {}),
     )  # fmt: skip
@@ -271,6 +284,21 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _citation(imprint: Imprint, title: str, source: Mapping[str, Any]) -> str:
+    """How the page is cited where the lab does not say so itself: with what it was made from."""
+    made_from = ", ".join(f"{name} {source[name]}" for name in ("ledger", "fullbench") if name in source)
+    name = imprint.title or title
+    return citation(name, name, made_from, imprint.homepage, authors=imprint.authors, date=imprint.date)
+
+
+def _logo_style(sections: Sequence[Mapping[str, Any]]) -> str:
+    """Each logo once, however many rows show it."""
+    logos: dict[Logo, None] = {}
+    for grid in (grid for section in sections for grid in section["grids"] if grid.with_origins):
+        logos |= dict.fromkeys(cell.logo for row in grid.rows for cell in row if cell.logo)
+    return "".join(f'.logo-{logo.digest} {{ background-image: url("{logo.uri}"); }}\n' for logo in logos)
 
 
 @cache

@@ -20,7 +20,11 @@ def write_outputs(done: Conducted, folder: Path | None = None, *, in_place: bool
         written += write(done.tables, _placed(study.tables, folder))
     if study.report is not None:
         place = _placed(study.report, folder)
-        written.append(page(study.name, done.record, done.tables, place, source=done.source, names=study.names))
+        written.append(
+            page(
+                study.name, done.record, done.tables, place, source=done.source, names=study.names, imprint=study.site
+            )
+        )  # fmt: skip
     for path, write_file in done.files.items():
         write_file(_placed(path, folder), path if in_place else _placed(path, folder))
         written.append(_placed(path, folder))

@@ -18,6 +18,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.panel import CASCADE, PANEL, is_view
 from fullbench.nouns.response import Response
 from fullbench.nouns.rubric import RUBRIC
+from fullbench.reports.imprint import Imprint
 from fullbench.reports.names import ShownNames
 from fullbench.studies.cleaning import LEFT_OUT
 from fullbench.studies.options import JUDGING, KINDS, OPTIONS, VIEWS, check, options, views
@@ -60,7 +61,8 @@ class Study:
     `[rubrics.NAME]` has a `judge` mark every response by several criteria, in one call or one `calls = "each"`; the
     criteria stand in a `file`, in `criteria`, or in the items' own column `rubric`. Its weighted total is the judge
     `rubric:NAME`.
-    `[names."FULL NAME"]` has the `name` that pages show a judge or contestant by, its `organisation` and `date`.
+    `[names."FULL NAME"]` has the `name` that pages show a judge or contestant by, its `organisation`, `date`
+    and `logo`. `[site]` says what pages tell of the results: `title`, `description`, `authors`, `licence` and more.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Study:
     cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rubrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     names: ShownNames = field(default_factory=ShownNames, compare=False)
+    site: Imprint = field(default_factory=Imprint, compare=False)
     path: Path = field(default=Path("study.toml"), compare=False)
     said: frozenset[str] = field(default=frozenset(), compare=False)
     """The keys that the file has: what it leaves out, a benchmark settles by its paper."""
@@ -134,6 +137,9 @@ class Study:
                 )
             if key == "names" and isinstance(value, dict):
                 values[key] = ShownNames.of(value, path)
+                continue
+            if key == "site":
+                values[key] = Imprint.of(value, path)
                 continue
             values[key] = _value(key, value, path.parent, wrong)
         for entry in fields(cls):

@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from fullbench.ledger.store import Ledger
+from fullbench.reports.imprint import Imprint
 from fullbench.reports.page import SHARED
 from fullbench.version import __version__
 from fullbench.web import events, guard, health, pictures, trouble
@@ -76,8 +77,10 @@ def create_app(settings: Settings) -> FastAPI:
             ledger.close()
         engine.dispose()
 
+    chosen = Path(settings.names) if settings.names else None
+    imprint = (Imprint.read(chosen) if chosen else Imprint()).titled(settings.title)
     app = FastAPI(
-        title=settings.title,
+        title=imprint.title,
         version=__version__,
         docs_url=None,
         redoc_url=None,
@@ -88,7 +91,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
     app.state.ledger, app.state.hub, app.state.writers, app.state.identity = ledger, hub, writers, identity
     app.state.drawer = drawer
-    app.state.names = Names.read(Path(settings.names)) if settings.names else Names()
+    app.state.names, app.state.imprint = Names.read(chosen) if chosen else Names(), imprint
     app.state.turns = asyncio.Semaphore(guard.TURNS)
     trouble.install(app)
     for router in _routers():

@@ -16,12 +16,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from fullbench.reports.citing import citation
+from fullbench.reports.imprint import Imprint
 from fullbench.reports.layout import TEMPLATES
 from fullbench.reports.page import SHARED
 from fullbench.version import __version__
 from fullbench.web import guard
 from fullbench.web.accounts.users import Role, User
-from fullbench.web.citing import citation
 from fullbench.web.differing import MOST_WORDS, differing
 from fullbench.web.prose import is_marked_up, prose
 from fullbench.web.words import LANGUAGES, Language, key, preferred, translate
@@ -85,18 +86,27 @@ def language_of(request: Request) -> Language:
     return preferred(request.headers.get("accept-language", ""))
 
 
+def imprint_of(request: Request, language: Language) -> Imprint:
+    """What the lab says of this site, in that language."""
+    imprint: Imprint = request.app.state.imprint.said_in(language)
+    return imprint
+
+
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page. Templates see `user`, `t`, `csrf`, `language`, `site`, `navigation`, `flashes`, `path`, and `values`."""
+    """A page. Templates see `user`, `t`, `csrf`, `language`, `site`, `imprint`, `navigation`, `flashes`, `path`,
+    and `values`."""
     user = guard.current_user(request)
     language = language_of(request)
     flashes = _flashes(request)
     page = environment().get_template(template)
+    imprint = imprint_of(request, language)
     known = {
         "user": user,
         "t": partial(translate, language),
         "csrf": guard.csrf_token(request),
         "language": language,
-        "site": guard.settings_of(request).title,
+        "site": imprint.title,
+        "imprint": imprint,
         "navigation": _navigation(request, user),
         "flashes": flashes,
         "path": request.url.path,

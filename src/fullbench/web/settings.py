@@ -37,7 +37,8 @@ class Settings:
     """Path or URL of the ledger that is shown and that people's verdicts go to."""
     data: Path = Path("fullbench-web")
     """Folder of uploaded pictures."""
-    title: str = "fullbench"
+    title: str = ""
+    """The name of the site in place of its imprint's; `fullbench` where neither has one."""
     secret: str = ""
     """Signs tokens of forms; where empty, one is drawn at the first start and kept in the database."""
     host: str = "127.0.0.1"
@@ -61,7 +62,7 @@ class Settings:
     url: str = ""
     """The address by which people reach the site, where a proxy stands before it."""
     names: str = ""
-    """The file of names that pages show judges and contestants by; none where empty."""
+    """The file of names that pages show judges and contestants by, and of the site's imprint; none where empty."""
 
     @property
     def base(self) -> str:

@@ -191,7 +191,7 @@ def test_the_static_copy_has_them_too(ledger_path, names_path, tmp_path):
     [
         ('[a]\nname = "X"\n[b]\nname = "X"', "'a' and 'b' would both be shown as 'X'"),
         ('[a]\nname = "b"\n[b]\nname = "c"', "'a' would be shown as 'b', which is the full name of another"),
-        ('[a]\nlogo = "x.png"', "'a' has an unknown field 'logo'; known: name, organisation, date"),
+        ('[a]\ncolour = "red"', "'a' has an unknown field 'colour'; known: name, organisation, date, logo"),
         ("[a]\nname = 3", "'a' has the name 3, which is no text of one line"),
         ("[a]\ndate = 2024-05-13", "'a' has the date datetime.date"),
         ('[a]\nname = " "', "'a' has the name ' ', which is no text of one line"),

@@ -11,9 +11,10 @@ from fullbench.nouns.table import Table
 from fullbench.reports.cells import decimals, show
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
+from fullbench.web.results.localised import localised
 from fullbench.web.results.rulings import is_panel, is_person
 from fullbench.web.results.showing import MANY, cut
-from fullbench.web.words import key
+from fullbench.web.words import Language, key
 
 UNIT_WON = key("share won")
 SHADES = 6
@@ -211,3 +212,16 @@ def _placed(linked: Linked, figure: int | None, *, ranked: bool = True) -> dict[
             link=None if figure is None else linked.link(number, figure),
         )
     return by_contestant
+
+
+def best(board: Board, language: Language, most: int) -> list[tuple[str, str, str]]:
+    """Rank set, name and figure of the best few: the first figure that most of them have."""
+    if not board.tables:
+        return []
+    table = board.tables[0].table
+    leading = localised(board.tables[0], language).table.rows[:most]
+    column = main_figure(table)
+    if column is None:
+        return [(show(row[0]), show(row[1]), "") for row in leading]
+    digits = decimals(table.cells(column))
+    return [(show(row[0]), show(row[1]), show(row[column], digits)) for row in leading]

@@ -7,6 +7,7 @@ from typing import Protocol
 from urllib.parse import quote, urlencode
 
 from fullbench.nouns.digests import digest
+from fullbench.reports.logos import Logo
 from fullbench.web.results.filters import Filter
 from fullbench.web.words import Language
 
@@ -18,6 +19,11 @@ class Places(Protocol):
         """The first page of a study, of all its items or of those of one task (see `matrix.Task`)."""
         ...
 
+    def download(self, form: str, study: str = "") -> str:
+        """All figures of a study's leaderboards as one file, `csv` or `json`."""
+        ...
+
+    def logo(self, logo: Logo) -> str: ...
     def board(self, name: str) -> str: ...
     def chart(
         self, board: str, stamp: str, place: tuple[int, int], language: Language, *, narrow: bool = False
@@ -52,6 +58,12 @@ class Served:
     def home(self, study: str = "", task: str = "") -> str:
         asked = urlencode({name: value for name, value in (("study", study), ("task", task)) if value})
         return f"/?{asked}" if asked else "/"
+
+    def download(self, form: str, study: str = "") -> str:
+        return f"/results.{form}{_asked(study)}"
+
+    def logo(self, logo: Logo) -> str:
+        return f"/logos/{logo.file}"
 
     def board(self, name: str) -> str:
         return f"/boards/{name}"

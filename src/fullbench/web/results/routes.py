@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from fullbench.ledger.store import Ledger
-from fullbench.web.guard import Database, Reader, ledger_of, settings_of
-from fullbench.web.pages import environment, language_of, render
-from fullbench.web.results import blindness, catalogue
+from fullbench.web.guard import Database, Reader, ledger_of
+from fullbench.web.pages import environment, imprint_of, language_of, render
+from fullbench.web.results import blindness, catalogue, download
 from fullbench.web.results.catalogue import ANOTHER
 from fullbench.web.results.filters import LONGEST, Filter
 from fullbench.web.results.places import Served
-from fullbench.web.results.rows import get_state
+from fullbench.web.results.rows import get_state, studies
 from fullbench.web.results.views import Views
 from fullbench.web.words import Language, key
 
@@ -76,12 +76,41 @@ def home(request: Request, _user: Reader, connection: Database, study: Study = "
 @router.get("/preview.png")
 def preview(request: Request, _user: Reader, connection: Database, study: Study = "") -> Response:
     """The picture that other sites show beside a link to this one."""
-    drawn = views_of(request).preview(connection, language_of(request), settings_of(request).title, study)
+    language = language_of(request)
+    drawn = views_of(request).preview(connection, language, imprint_of(request, language).title, study)
     if drawn is None:
         raise HTTPException(404, key("There is no such page, or not yet."))
     # Other sites show it in their own pages, which the usual headers forbid.
     headers = {"Cache-Control": "max-age=300", "Cross-Origin-Resource-Policy": "cross-origin"}
     return Response(drawn, media_type="image/png", headers=headers)
+
+
+@router.get("/results.{form}")
+def results(
+    request: Request, _user: Reader, connection: Database, form: Literal["csv", "json"], study: Study = ""
+) -> Response:
+    """All figures of a study's leaderboards."""
+    there = list(studies(connection))
+    if not there or (study and study not in there):
+        raise HTTPException(404, key("There is no such page, or not yet."))
+    shown = study or there[0]
+    table = download.figures(connection, shown)
+    about = download.facts(connection, shown, imprint_of(request, language_of(request)), request.app.state.identity)
+    data = download.as_csv(table) if form == "csv" else download.as_json(table, about)
+    headers = {"Content-Disposition": f'attachment; filename="results.{form}"', "Cache-Control": "no-cache"}
+    return Response(data, media_type=download.FORMS[form], headers=headers)
+
+
+@router.get("/logos/{name}")
+def logo(request: Request, _user: Reader, name: Annotated[str, Path(pattern=r"^[0-9a-f]{16}\.webp$")]) -> Response:
+    """A small picture beside a name."""
+    known = (*request.app.state.imprint.logos, *request.app.state.names.logos)
+    found = next((logo for logo in known if logo.file == name), None)
+    if found is None:
+        raise HTTPException(404, key("There is no such picture."))
+    headers = {"Cache-Control": "private, max-age=31536000, immutable",
+               "Content-Security-Policy": "default-src 'none'; sandbox"}  # fmt: skip
+    return Response(found.data, media_type="image/webp", headers=headers)
 
 
 @router.get("/boards/{name}")

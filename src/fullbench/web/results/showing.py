@@ -9,7 +9,7 @@ from typing import Any
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Cell, Column, Table
 from fullbench.reports import charts
-from fullbench.reports.layout import LONG, LaidCell, axes, heads, laid_column
+from fullbench.reports.layout import LONG, LaidCell, axes, heads, laid_column, with_origins
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.localised import localised
@@ -39,6 +39,7 @@ class LinkedCell(LaidCell):
     shade: str = ""
     tip: str = ""
     """What a figure by tag says to whoever points at it."""
+    logo_src: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,7 @@ class Sheet:
 
     @property
     def with_origins(self) -> bool:
-        """Whether names say from whom they are and since when: those who stand in a leaderboard."""
-        return self.leading or self.linked.table.name == "judges"
+        return with_origins(self.linked.table)
 
     @property
     def heat(self) -> str:
@@ -201,7 +201,11 @@ def column_cells(linked: Linked, place: int, places: Places) -> list[LinkedCell]
     """The cells of one column."""
     cells = linked.table.cells(place)
     shown = [
-        LinkedCell(**vars(laid), href=_href(linked.link(row, place), cell, places))
+        LinkedCell(
+            **vars(laid),
+            href=_href(linked.link(row, place), cell, places),
+            logo_src=places.logo(laid.logo) if laid.logo else "",
+        )
         for row, (cell, laid) in enumerate(zip(cells, laid_column(linked.table, place), strict=True))
     ]
     hint = next((hint for hint in linked.charts if hint.get("kind") == "matrix"), None)

@@ -26,13 +26,15 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import SENSITIVE
 from fullbench.nouns.picture import Picture
+from fullbench.reports.imprint import Imprint
+from fullbench.reports.logos import Logo
 from fullbench.reports.page import SHARED, shrunk
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.ledgers import study_of
 from fullbench.web.pages import environment, static_file
 from fullbench.web.people import visibility
-from fullbench.web.results import blindness, boards, cards, listing, pseudonyms, tables, updater
+from fullbench.web.results import blindness, boards, cards, download, edition, listing, pseudonyms, tables, updater
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.display import Names
 from fullbench.web.results.filters import Filter
@@ -57,7 +59,8 @@ THUMB = 240
 class Wish:
     """How much of a ledger a copy holds, and what it is called."""
 
-    title: str = "fullbench"
+    title: str = ""
+    """The name of the site in place of its imprint's; `fullbench` where neither has one."""
     cases: int = 2_000
     verdicts: int = 200_000
     language: Language = "en"
@@ -73,6 +76,8 @@ class Wish:
     """The pseudonyms of a site's accounts: a rater who goes by an account's name is shown by it."""
     names: Names = field(default_factory=Names)
     """The names that pages show judges and contestants by."""
+    imprint: Imprint = field(default_factory=Imprint)
+    """What a lab says of its results."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,12 @@ class Files:
 
     def home(self, _study: str = "", task: str = "") -> str:
         return f"{self.prefix}{task_page(task)}"
+
+    def download(self, form: str, _study: str = "") -> str:
+        return f"{self.prefix}results.{form}"
+
+    def logo(self, logo: Logo) -> str:
+        return f"{self.prefix}logos/{logo.file}"
 
     def about(self) -> str:
         return f"{self.prefix}about.html"
@@ -157,6 +168,7 @@ def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
             pseudonyms.lend(engine, wish.accounts)
             updater.update(engine, ledger, study=study)
             visibility.mark(engine, wish.judged)
+            edition.note(engine, ledger)
             with reading(engine) as connection:
                 written = _Site(connection, ledger, folder, wish, study).write(out)
         finally:
@@ -184,6 +196,7 @@ class _Site:
         self.withheld = blindness.count(connection, self.kept_back)
         self.cases = _chosen(connection, wish.cases, self.kept_back)
         self.pictures = Wanted()
+        self.imprint = wish.imprint.titled(wish.title).said_in(wish.language)
         shown = frozenset(self.cases)
         drawing = None if wish.charts else False
         at_top, in_folder = (Files(prefix, ledger, shown, self.pictures) for prefix in ("", "../"))
@@ -222,7 +235,8 @@ class _Site:
             user=None,
             t=partial(translate, self.wish.language),
             language=self.wish.language,
-            site=self.wish.title,
+            site=self.imprint.title,
+            imprint=self.imprint,
             static=lambda file: f"{prefix}static/{file}",
             address=f"{self.wish.url}/{name}" if self.wish.url else "",
             social_image=f"{self.wish.url}/preview.png" if self.wish.url else f"{prefix}preview.png",
@@ -234,6 +248,8 @@ class _Site:
     def _static(self) -> None:
         for name in STATIC:
             self._file(f"static/{name}", static_file(name).read_bytes())
+        for logo in (*self.imprint.logos, *self.wish.names.logos):
+            self._file(f"logos/{logo.file}", logo.data)
 
     def _charts(self, name: str, all_tables: Sequence[Linked]) -> None:
         for table, linked in enumerate(all_tables if self.below.drawing else ()):
@@ -248,7 +264,7 @@ class _Site:
     def _boards(self) -> None:
         home = self.top.home(self.connection, self.wish.language) or {}
         there = {"ledger_there": True, "filling": None}
-        drawn = self.top.preview(self.connection, self.wish.language, self.wish.title)
+        drawn = self.top.preview(self.connection, self.wish.language, self.imprint.title)
         if drawn is not None:
             self._file("preview.png", drawn)
         self._page(task_page(""), "public/home.html", {**home, **there})
@@ -256,6 +272,10 @@ class _Site:
             values = self.top.home(self.connection, self.wish.language, task=task)
             if values is not None:
                 self._page(task_page(task), "public/home.html", {**values, **there})
+        figures = download.figures(self.connection, self.study)
+        self._file("results.csv", download.as_csv(figures))
+        facts = download.facts(self.connection, self.study, self.imprint, self.ledger.identity)
+        self._file("results.json", download.as_json(figures, facts))
         for heading in boards.headings(self.connection):
             values = self.below.board(self.connection, heading.name, self.wish.language)
             if values is not None:
@@ -294,7 +314,8 @@ class _Site:
         self._page("verdicts.html", "public/site_verdicts.html", {**values, **more})
 
     def _about(self) -> None:
-        source = {"fullbench": version("fullbench"), "ledger": self.ledger.digest(), "made": time.strftime("%Y-%m-%d")}
+        noted = edition.edition_of(self.connection).digest
+        source = {"fullbench": version("fullbench"), "ledger": noted, "made": time.strftime("%Y-%m-%d")}
         numbers = {
             "copied": self.copied,
             "total": self.total,

@@ -14,7 +14,7 @@ from fullbench.errors import UserError
 from fullbench.ledger.store import Ledger
 from fullbench.web import events
 from fullbench.web.database import writing
-from fullbench.web.results import cards, catalogue, gallery, panels, refreshing
+from fullbench.web.results import cards, catalogue, edition, gallery, panels, refreshing
 
 log = logging.getLogger("fullbench.web.results")
 PAUSE = 2.0
@@ -39,6 +39,8 @@ def update(
         _announce(engine)
     if going():
         catalogue.whole(engine)
+    if going() and not filled.verdicts:
+        edition.note(engine, ledger)
     return filled.verdicts
 
 

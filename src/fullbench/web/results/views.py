@@ -14,13 +14,13 @@ from sqlalchemy import Connection, Select
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import LETTERS
 from fullbench.reports import charts
-from fullbench.reports.cells import decimals, show
 from fullbench.web.results import boards, cards, gallery, hearing, judges_board, listing, panels, social, story
 from fullbench.web.results.boards import Board, Heading, Linked
 from fullbench.web.results.display import Names
+from fullbench.web.results.edition import edition_of
 from fullbench.web.results.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.results.localised import localised
-from fullbench.web.results.matrix import Matrix, Task, main_figure, matrices, task_matrices
+from fullbench.web.results.matrix import Matrix, Task, best, main_figure, matrices, task_matrices
 from fullbench.web.results.places import Places, judge_name
 from fullbench.web.results.recent import Recent
 from fullbench.web.results.rows import judges, judges_in, studies, version
@@ -90,7 +90,7 @@ class Views:
         shown = study or next(iter(there), "")
         return {"places": self.places, "names": self.names, "tab": tab, "studies": links,
                 "nothing": Filter(study=links.get(shown, "")), "shown_study": shown,
-                "in_study": links.get(shown, "")}  # fmt: skip
+                "in_study": links.get(shown, ""), "edition": edition_of(connection)}  # fmt: skip
 
     def home(
         self, connection: Connection, language: Language, study: str = "", task: str = ""
@@ -173,7 +173,7 @@ class Views:
     def _group(self, connection: Connection, heading: Heading, stamp: str | None, language: Language) -> Group:
         board = self._lead(connection, heading.name, stamp)
         link = Filter(study=_link(connection, heading.study), judge=heading.judge, criterion=heading.criterion)
-        top = self._tops.get((heading.name, stamp, language), partial(_best, board, language)) if board else ()
+        top = self._tops.get((heading.name, stamp, language), partial(best, board, language, TOP)) if board else ()
         unit, more = "", 0
         if board and board.tables:
             first = localised(board.tables[0], language).table
@@ -383,16 +383,3 @@ def _closed(connection: Connection, judge: str) -> float | None:
 def _link(connection: Connection, study: str) -> str:
     """How filters and addresses name a study: not at all where it is the first."""
     return "" if study == next(iter(studies(connection)), "") else study
-
-
-def _best(board: Board, language: Language) -> list[tuple[str, str, str]]:
-    """Rank set, name and figure of the best few: the first figure that most of them have."""
-    if not board.tables:
-        return []
-    table = board.tables[0].table
-    best = localised(board.tables[0], language).table.rows[:TOP]
-    column = main_figure(table)
-    if column is None:
-        return [(show(row[0]), show(row[1]), "") for row in best]
-    digits = decimals(table.cells(column))
-    return [(show(row[0]), show(row[1]), show(row[column], digits)) for row in best]

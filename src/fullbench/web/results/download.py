@@ -1,0 +1,59 @@
+"""All figures of a study's leaderboards as one file, for whoever computes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection
+
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.table import Column, Table
+from fullbench.reports.cells import show
+from fullbench.reports.imprint import KNOWN, Imprint
+from fullbench.reports.tables import render
+from fullbench.version import __version__
+from fullbench.web.results import boards, edition
+
+COLUMNS = ("study", "criterion", "ballot", "judge", "contestant", "rank_best", "rank_worst", "measure", "figure")
+FORMS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+
+
+def figures(connection: Connection, study: str) -> Table:
+    """A row for each figure: whose board, of whom, in which rank set, what is measured, its interval and n."""
+    rows = []
+    for heading in boards.headings(connection, study):
+        board = boards.find(connection, heading.name, leading=True)
+        for table in (linked.table for linked in board.tables) if board else ():
+            ballot = str(table.source.get("family", ""))
+            for row in table.rows:
+                rank, contestant = row[:2]
+                ends = [int(end) for end in show(rank).split("-") if end.isdigit()]
+                ranks = (ends[0], ends[-1]) if ends else (None, None)
+                whose = (study, heading.criterion, ballot, heading.judge, str(contestant))
+                rows += [
+                    (*whose, *ranks, column.key, cell)
+                    for column, cell in zip(table.typed, row, strict=True)
+                    if isinstance(cell, Estimate)
+                ]
+    return Table("results", "Results", tuple(map(Column, COLUMNS)), rows)
+
+
+def facts(connection: Connection, study: str, imprint: Imprint, ledger: str) -> dict[str, Any]:
+    """What the figures are of, and from which ledger."""
+    said = imprint.of_study(study)
+    known = {name: value for name in KNOWN if name != "logo" and (value := getattr(said, name))}
+    noted = edition.edition_of(connection)
+    made_from = {"ledger": ledger, "digest": noted.digest, "last_verdict": noted.date, "fullbench": __version__}
+    return {**known, "title": said.title or imprint.title, "study": study, **made_from}
+
+
+def as_csv(table: Table) -> str:
+    return render(table, "csv")
+
+
+def as_json(table: Table, about: Mapping[str, Any]) -> bytes:
+    packed = orjson.loads(render(table, "json"))
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in packed["rows"]]
+    return orjson.dumps({**about, "results": rows}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
