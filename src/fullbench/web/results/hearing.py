@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from markupsafe import Markup
 from sqlalchemy import Connection, select, true
 
 from fullbench.ledger.store import Ledger
@@ -16,6 +17,8 @@ from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import rendering
 from fullbench.web.accounts.users import pseudonyms, unnamed_tags
 from fullbench.web.results import tables
+from fullbench.web.results.lettered import Tag, lettered
+from fullbench.web.results.places import voice_name
 from fullbench.web.results.pseudonyms import unnamed
 from fullbench.web.results.rows import studies
 from fullbench.web.results.rulings import is_person
@@ -72,6 +75,11 @@ class Told:
         return mark_in_words(self.verdict.ballot, self.marks[name])
 
     @property
+    def anchor(self) -> str:
+        """Where on the page of the case it stands, with all that the same judge or person ruled."""
+        return voice_name(self.verdict.judge, self.verdict.rater)
+
+    @property
     def best(self) -> str | None:
         """The one contestant put first; None for a tie, a single score or a fault."""
         if len(self.marks) < 2:
@@ -79,6 +87,28 @@ class Told:
         top = max(self.marks.values())
         first = [name for name, mark in self.marks.items() if mark == top]
         return first[0] if len(first) == 1 else None
+
+
+@dataclass(frozen=True)
+class Voice:
+    """What one judge or person ruled in one trial, in every order in which the answers were shown."""
+
+    rulings: Sequence[Told]
+
+    @property
+    def turned(self) -> bool:
+        """Whether another order brought another winner."""
+        return any(ruling.swapped for ruling in self.rulings)
+
+    @property
+    def opposed(self) -> bool:
+        return any(ruling.opposed for ruling in self.rulings)
+
+    @property
+    def agreed(self) -> bool:
+        """Whether all orders brought the same ruling, so that it can be said once."""
+        said = {(ruling.verdict.fault, tuple(sorted(ruling.marks.items()))) for ruling in self.rulings}
+        return len(said) == 1
 
 
 @dataclass(frozen=True)
@@ -113,6 +143,13 @@ class Hearing:
         """A number for each contestant, the same whatever the order shown, so that it has one colour on the page."""
         return {name: place for place, name in enumerate(sorted(self.contestants))}
 
+    def said(self, ruling: Told, text: str, shown: Callable[[str], str]) -> Markup:
+        """What was said in a ruling, its letters tagged with names: those of the order that this ruling saw."""
+        seats = self.seats()
+        tags = [Tag(shown(name), name, seats.get(name, 9)) for name in ruling.names]
+        turns = () if self.case is None else self.case.item.turns
+        return lettered(text, tags, "\n".join(turn.text for turn in turns))
+
     def backers(self) -> dict[str, list[Backer]]:
         """Who put each answer first, or marked it how, people before judges; under an empty name who saw a tie."""
         backing: dict[str, dict[str, list[str]]] = {}
@@ -130,6 +167,14 @@ class Hearing:
             name: [Backer(judge, is_person(judge), len(marks), _briefly(marks)) for judge, marks in by_judge.items()]
             for name, by_judge in backing.items()
         }
+
+    @staticmethod
+    def voices(rulings: Sequence[Told]) -> list[Voice]:
+        """One judge's or person's rulings by trial: all orders of a trial together."""
+        by_trial: dict[int, list[Told]] = {}
+        for ruling in rulings:
+            by_trial.setdefault(ruling.verdict.trial, []).append(ruling)
+        return [Voice(some) for some in by_trial.values()]
 
     @property
     def count(self) -> int:

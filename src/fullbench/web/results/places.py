@@ -48,6 +48,15 @@ def judge_name(judge: str) -> str:
     return digest([judge])[:16]
 
 
+def voice_name(judge: str, rater: str = "") -> str:
+    """Where on a case's page a judge's rulings stand, or those of one of the people.
+
+    >>> voice_name("human", "ann") == voice_name("human", "bob")
+    False
+    """
+    return f"by-{digest([judge, rater])[:16]}"
+
+
 def _asked(study: str) -> str:
     return f"?{urlencode({'study': study})}" if study else ""
 
