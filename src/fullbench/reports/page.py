@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 THUMBNAIL = 480
 """The tag of items and responses whose pictures are not shown unasked."""
 FONTS = ("roboto-regular.woff2", "roboto-bold.woff2")
-SHARED = {name: TEMPLATES / name for name in ("sorting.js", "pointing.js", "shared.css", *FONTS, "roboto-LICENSE.txt")}
+SCRIPTS = ("sorting.js", "pointing.js", "saving.js")
+SHARED = {name: TEMPLATES / name for name in (*SCRIPTS, "shared.css", *FONTS, "roboto-LICENSE.txt")}
 """Files of the reports that the web app's pages use too: tables that can be sorted, what is pointed at, the colours of
 all pages, light and dark, and their font."""
 ROW = "the row's place in the page"
@@ -116,7 +117,7 @@ def page(
     >>> "<h1>Judges</h1>" in page("Judges", "Who agrees with people?", [])
     True
     """
-    script = "".join(map(_file, ("sorting.js", "pointing.js", "page.js")))
+    script = "".join(map(_file, (*SCRIPTS, "page.js")))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _environment().get_template("page.html").render(
         title=title,
@@ -248,7 +249,7 @@ def _rulings(exhibit: Exhibit) -> dict[str, Any]:
 def _draw(drawn: Chart) -> _Drawn:
     """The chart as SVG; it turns dark with the page."""
     try:
-        return _Drawn(drawn.alt, charts.svg(drawn))
+        return _Drawn(drawn.alt, charts.inline(charts.svg(drawn)))
     except MissingExtra as error:
         return _Drawn(drawn.alt, missing=str(error))
 

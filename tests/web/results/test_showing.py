@@ -10,6 +10,7 @@ from importlib import resources
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, named
 from fullbench.nouns.table import Table
+from fullbench.reports import charts
 from fullbench.reports.drawing import LEADS
 from fullbench.reports.page import fragment
 from fullbench.web.pages import environment
@@ -23,7 +24,7 @@ from fullbench.web.words import translate
 
 
 def rendered(linked: Linked) -> str:
-    all_sheets = sheets([linked], ("board", "stamp"), Served(), "en")
+    all_sheets = sheets([linked], ("board", "stamp"), Served(), "en", svg=charts.svg)
     return environment().get_template("public/sheets.html").render(all=all_sheets, t=partial(translate, "en"))
 
 
@@ -45,7 +46,7 @@ def test_a_long_table_lays_out_its_first_rows_and_keeps_the_others_ready():
     assert unread.count('<th scope="col"') == 3
     assert "Show all 500 rows" in page
     assert "The chart shows the first 30 of 500 rows." in page
-    assert 'alt="Leaderboard. Dots with intervals: rating by contestant, 30 rows; from model-30' in page
+    assert 'aria-label="Leaderboard. Dots with intervals: rating by contestant, 30 rows; from model-30' in page
 
 
 def test_a_table_that_fits_has_all_of_its_rows_and_its_whole_chart():

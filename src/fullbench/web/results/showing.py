@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,10 +43,11 @@ class LinkedCell(LaidCell):
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart: its address, that of one for phones, and in words what it shows; of how many rows it shows the first
-    `rows` where not all."""
+    """A chart: its address, the chart itself and the same for phones as SVG, and in words what it shows; of how many
+    rows it shows the first `rows` where not all."""
 
     src: str
+    wide: str
     narrow: str
     alt: str
     rows: int = 0
@@ -132,9 +133,9 @@ def cut(rows: Sequence[Any]) -> Sequence[Sequence[Any]]:
 
 def sheets(
     tables: Sequence[Linked], source: tuple[str, str], places: Places, language: Language, *, start: int = 0,
-    drawing: bool = True,
+    svg: Callable[[charts.Chart], str] | None = None,
 ) -> list[Sheet]:  # fmt: skip
-    """Tables with their charts if these are drawn; `source` are name and stamp of the board or card they are of.
+    """Tables with their charts where `svg` draws them; `source` are name and stamp of the board or card they are of.
 
     `start` is the number of the first among all tables of that board or card.
     """
@@ -144,15 +145,15 @@ def sheets(
         drawn = []
         for place, hint in enumerate(shown.charts):
             # A heat map is the table itself, in colours that follow light and dark.
-            if not drawing or hint.get("kind") == "matrix":
+            if svg is None or hint.get("kind") == "matrix":
                 continue
-            table = drawable(shown.table, hint)
-            if (chart := charts.chart(table, hint)) is not None:
-                rows = len(table.rows) if table is not shown.table else 0
-                wide, narrow = (
-                    places.chart(*source, (number, place), language, narrow=narrow) for narrow in (False, True)
-                )
-                drawn.append(Drawn(wide, narrow, translate(language, chart.alt), rows, len(shown.table.rows)))
+            if (chart := chart_of(shown, place, places)) is not None:
+                src = places.chart(*source, (number, place), language)
+                wide, narrow = (charts.inline(svg(one)) for one in (chart, charts.narrowed(chart)))
+                all_rows = len(shown.table.rows)
+                rows = len(drawable(shown.table, hint).rows)
+                alt = translate(language, chart.alt)
+                drawn.append(Drawn(src, wide, narrow, alt, rows if rows < all_rows else 0, all_rows))
         shown_sheets.append(sheet(linked, places, f"table-{number}", language, drawn))
     return shown_sheets
 
