@@ -27,7 +27,7 @@ from fullbench.pixels import veiled as under_a_veil
 from fullbench.reports import charts
 from fullbench.reports.cells import notes
 from fullbench.reports.charts import Chart
-from fullbench.reports.layout import LONG, TEMPLATES, LaidCell, axes, heads, laid_column
+from fullbench.reports.layout import LONG, TEMPLATES, Axis, LaidCell, axes, heads, laid_column
 from fullbench.reports.names import ShownNames
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class _Grid:
     source: list[tuple[str, str]]
 
     @property
-    def axes(self) -> list[tuple[str, str] | None]:
+    def axes(self) -> list[Axis | None]:
         return axes(self.table)
 
     @property

@@ -77,6 +77,8 @@ const enrich = (table) => {
     // Whoever has too little behind it stands apart, below the others; all of the others keep their order.
     table.tBodies[0].append(...rows.filter((row) => !row.classList.contains("apart")), ...rows.filter((row) => row.classList.contains("apart")));
     apart[0]?.classList.add("line");
+    for (const cell of table.querySelectorAll("[data-few]")) delete cell.dataset.few;
+    apart[0]?.querySelector("td.words, th.words")?.setAttribute("data-few", bar.dataset.few);
     const said = [];
     if (shown < rows.length) said.push(bar.dataset.left.replace("{shown}", shown).replace("{all}", rows.length));
     if (apart.length) said.push(bar.dataset.apart.replace("{count}", apart.length).replace("{n}", least.value));
