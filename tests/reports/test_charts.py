@@ -15,7 +15,7 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Table
 from fullbench.reports import charts
-from fullbench.reports.charts import FONTS, chart, narrowed, png, svg, write_chart
+from fullbench.reports.charts import FONTS, chart, inline, narrowed, png, svg, write_chart
 from fullbench.reports.localised import localised
 from tests.reports.sample import LEADERBOARD, PROFILE, QUADRANTS, TABLES
 
@@ -53,6 +53,17 @@ def test_every_kind_fits_a_phone_with_words_as_large_and_marks_that_say_the_same
     ]
     assert marks[0] == marks[1]
     assert set(sizes[0]) == set(sizes[1])
+
+
+@pytest.mark.parametrize("table", [*TABLES, PROFILE, QUADRANTS], ids=lambda table: table.chart["kind"])
+def test_a_chart_within_a_page_has_the_pages_style_and_says_its_marks_alone(table):
+    whole, part = (ET.fromstring(text) for text in (svg(chart(table)), inline(svg(chart(table)))))
+    assert not list(part.iter(f"{SVG}style"))
+    assert not [one for one in part.iter() if "font-family" in one.attrib or "aria-roledescription" in one.attrib]
+    assert all("aria-label" in one.attrib for one in part.iter() if "role" in one.attrib)
+    kinds = ("axis", "legend", "title")
+    labels = [one.get("aria-label") for one in whole.iter() if one.get("aria-roledescription") not in kinds]
+    assert [one.get("aria-label") for one in part.iter() if "aria-label" in one.attrib] == list(filter(None, labels))
 
 
 def test_a_row_without_a_figure_is_not_drawn_and_the_best_is_on_top():

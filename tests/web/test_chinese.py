@@ -71,8 +71,6 @@ class Words(HTMLParser):
             self.texts += [found[name] for name in SHOWN if found.get(name)]
         if tag == "a" and found.get("href"):
             self.links.append(found["href"])
-        if tag == "img" and "/charts/" in found.get("src", ""):
-            self.links.append(found["src"])
         if tag == "input" and found.get("type") in {"submit", "button"}:
             self.texts.append(found.get("value", ""))
 

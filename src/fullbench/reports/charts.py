@@ -180,6 +180,18 @@ def svg(drawn: Chart) -> str:
     return _own_ids(_following(_roomy(_own_links(text), margin)), digest(dict(drawn.spec))[:8])
 
 
+def inline(text: str) -> str:
+    """An SVG as a part of a page: its colours, light or dark, and its font are the page's own (see `shared.css`).
+
+    What the drawing library says of axes, and of what kind a mark is, it says in English alone: the words of the chart
+    (`alt`) and of its marks stay.
+    """
+    text = re.sub(r"<style>.*?</style>", "", text.replace(f' font-family="{FONTS}"', ""), count=1)
+    text = re.sub(r' role="graphics-\w+" aria-roledescription="[^"]* container"', "", text)
+    hidden = r' role="graphics-symbol" aria-roledescription="(?:axis|legend|title)" aria-label="[^"]*"'
+    return re.sub(r' aria-roledescription="[^"]*"', "", re.sub(hidden, ' aria-hidden="true"', text))
+
+
 def _own_fonts(text: str) -> str:
     """The SVG with texts that ask for the reader's fonts instead of the one that they were measured in."""
     return re.sub(rf'(<text\b[^>]* font-family=)"{MEASURED_IN}"', rf'\1"{FONTS}"', text)

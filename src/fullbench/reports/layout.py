@@ -5,6 +5,7 @@ Reports and the site's pages both start from here, and draw heads, cells and not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,7 @@ LONG = 24
 
 @dataclass(frozen=True)
 class LaidCell:
-    """One cell: the figure, its interval and n; `bar` are low, value and high in percent of what the column spans."""
+    """One cell: the figure, its interval and n; `bar` are low, value and high in percent of the column's axis."""
 
     text: str
     classes: str
@@ -54,26 +55,52 @@ def heads(table: Table) -> list[tuple[str, bool]]:
     return [(str(label), numeric(table.cells(place))) for place, label in enumerate(table.columns)]
 
 
-def axes(table: Table) -> list[tuple[str, str] | None]:
-    """Where the bars of each column begin and end; None for a column without bars.
+@dataclass(frozen=True)
+class Axis:
+    """What the bars of a column lie on: round numbers at both ends, and some steps between them."""
 
-    >>> axes(Table("t", "T", ("won", "n"), ((Estimate(0.5, 0.4, 0.6, 9), 3), (Estimate(0.5, 0.5, 0.8, 9), 4))))
-    [('0.40', '0.80'), None]
+    low: float
+    high: float
+    steps: int
+
+    @property
+    def ticks(self) -> list[str]:
+        """The words at its ends, and in its middle where a step ends there."""
+        shown = range(0, self.steps + 1, self.steps if self.steps % 2 else self.steps // 2)
+        step = (self.high - self.low) / self.steps
+        digits = next(count for count in range(12) if math.isclose(round(step, count), step, rel_tol=1e-6))
+        return [f"{self.low + place * step:.{digits}f}" for place in shown]
+
+    def place(self, value: float) -> float:
+        """Where a value lies, in percent."""
+        return round(100 * (value - self.low) / (self.high - self.low), 1)
+
+
+def axes(table: Table) -> list[Axis | None]:
+    """The axis of each column's bars; None for a column without bars.
+
+    >>> rows = ((Estimate(0.5, 0.4, 0.6, 9), 3), (Estimate(0.5, 0.5, 0.8, 9), 4))
+    >>> won, none = axes(Table("t", "T", ("won", "n"), rows))
+    >>> won, won.ticks, none
+    (Axis(low=0.4, high=0.8, steps=4), ['0.4', '0.6', '0.8'], None)
     """
     return [_axis(table.cells(place)) for place in range(len(table.columns))]
 
 
-def _axis(cells: Sequence[Cell]) -> tuple[str, str] | None:
-    least, most = _ends(cells)
-    digits = decimals(cells)
-    return (f"{least:.{digits}f}", f"{most:.{digits}f}") if least < most else None
-
-
-def _ends(cells: Sequence[Cell]) -> tuple[float, float]:
-    """What the intervals of a column span."""
+def _axis(cells: Sequence[Cell]) -> Axis | None:
+    """The shortest axis of three to six round steps that holds all intervals; None where all are one point."""
     estimates = [cell for cell in cells if isinstance(cell, Estimate)]
     least = min((estimate.low for estimate in estimates), default=0.0)
-    return least, max((estimate.high for estimate in estimates), default=0.0)
+    most = max((estimate.high for estimate in estimates), default=0.0)
+    if most - least < 1e-9:
+        return None
+    size = 10.0 ** math.floor(math.log10((most - least) / 4))
+    fitting = []
+    for step in (size * factor for factor in (0.5, 1, 2, 2.5, 5, 10)):
+        first, last = math.floor(least / step + 1e-9), math.ceil(most / step - 1e-9)
+        if 3 <= last - first <= 6:
+            fitting.append(Axis(round(first * step, 12), round(last * step, 12), last - first))
+    return min(fitting, key=lambda axis: (axis.high - axis.low, axis.steps))
 
 
 def laid_column(table: Table, place: int) -> list[LaidCell]:
@@ -85,7 +112,7 @@ def laid_column(table: Table, place: int) -> list[LaidCell]:
     """
     cells, column = table.cells(place), table.typed[place]
     digits = decimals(cells)
-    least, most = _ends(cells)
+    axis = _axis(cells)
     kind = "number" if numeric(cells) else "words"
     laid = []
     for cell in cells:
@@ -97,7 +124,7 @@ def laid_column(table: Table, place: int) -> list[LaidCell]:
             laid.append(plain)
             continue
         figure, interval = show(cell, digits).split(" ", 1)
-        laid.append(LaidCell(figure, classes, _sort(cell), interval, cell.n, _bar(cell, least, most), cell.method))
+        laid.append(LaidCell(figure, classes, _sort(cell), interval, cell.n, _bar(cell, axis), cell.method))
     return laid
 
 
@@ -106,9 +133,6 @@ def _sort(cell: Cell) -> str:
     return "" if value is None else repr(float(value))
 
 
-def _bar(cell: Estimate, least: float, most: float) -> tuple[float, float, float] | None:
-    """Where the interval's ends and the figure lie between the column's extremes; None where all are one point."""
-    if most <= least:
-        return None
-    low, value, high = (round(100 * (end - least) / (most - least), 1) for end in (cell.low, cell.value, cell.high))
-    return low, value, high
+def _bar(cell: Estimate, axis: Axis | None) -> tuple[float, float, float] | None:
+    """Where the interval's ends and the figure lie on the axis; None where there is none."""
+    return None if axis is None else (axis.place(cell.low), axis.place(cell.value), axis.place(cell.high))

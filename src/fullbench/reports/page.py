@@ -29,7 +29,7 @@ from fullbench.reports.cells import notes
 from fullbench.reports.charts import Chart
 from fullbench.reports.citing import citation
 from fullbench.reports.imprint import Imprint
-from fullbench.reports.layout import LONG, TEMPLATES, LaidCell, axes, heads, laid_column, with_origins
+from fullbench.reports.layout import LONG, TEMPLATES, Axis, LaidCell, axes, heads, laid_column, with_origins
 from fullbench.reports.logos import Logo
 from fullbench.reports.names import ShownNames
 
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 THUMBNAIL = 480
 """The tag of items and responses whose pictures are not shown unasked."""
 FONTS = ("roboto-regular.woff2", "roboto-bold.woff2")
-SHARED = {name: TEMPLATES / name for name in ("sorting.js", "pointing.js", "shared.css", *FONTS, "roboto-LICENSE.txt")}
+SCRIPTS = ("sorting.js", "pointing.js", "saving.js")
+SHARED = {name: TEMPLATES / name for name in (*SCRIPTS, "shared.css", *FONTS, "roboto-LICENSE.txt")}
 """Files of the reports that the web app's pages use too: tables that can be sorted, what is pointed at, the colours of
 all pages, light and dark, and their font."""
 ROW = "the row's place in the page"
@@ -90,7 +91,7 @@ class _Grid:
     source: list[tuple[str, str]]
 
     @property
-    def axes(self) -> list[tuple[str, str] | None]:
+    def axes(self) -> list[Axis | None]:
         return axes(self.table)
 
     @property
@@ -125,7 +126,7 @@ def page(
     >>> "<h1>Judges</h1>" in page("Judges", "Who agrees with people?", [])
     True
     """
-    script = "".join(map(_file, ("sorting.js", "pointing.js", "page.js")))
+    script = "".join(map(_file, (*SCRIPTS, "page.js")))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     imprint = imprint or Imprint()
     shown = [_section(number, section) for number, section in enumerate(sections, start=1)]
@@ -261,7 +262,7 @@ def _rulings(exhibit: Exhibit) -> dict[str, Any]:
 def _draw(drawn: Chart) -> _Drawn:
     """The chart as SVG; it turns dark with the page."""
     try:
-        return _Drawn(drawn.alt, charts.svg(drawn))
+        return _Drawn(drawn.alt, charts.inline(charts.svg(drawn)))
     except MissingExtra as error:
         return _Drawn(drawn.alt, missing=str(error))
 

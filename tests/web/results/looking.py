@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+import urllib.request
+from urllib.error import HTTPError
+
 from playwright.sync_api import expect
 
 from tests.browsing import PATIENCE
+from tests.waiting import until
+from tests.web.conftest import start_live
+
+
+def ready(live) -> bool:
+    try:
+        with urllib.request.urlopen(f"{live.url}/ready", timeout=60) as answer:
+            return answer.status == 200
+    except HTTPError:
+        return False
+
+
+def serving(folder, path):
+    live = start_live(folder, "--ledger", str(path), "--public")
+    until(lambda: ready(live), seconds=400)
+    return live
+
+
+def ended(live) -> None:
+    live.process.terminate()
+    live.process.wait(timeout=120)
+    live.engine.dispose()
 
 
 def numbers(page, heading: str, column: str = "") -> list[tuple[str, int]]:
@@ -32,16 +57,10 @@ def loaded(page) -> None:
 
 
 def charts(page) -> None:
-    """All charts of a page, drawn."""
-    page.wait_for_function(
-        """() => {
-            const all = [...document.querySelectorAll("img.chart")];
-            // Each time anew, since news may have put others in their place.
-            all.forEach((one) => { one.loading = "eager"; });
-            return all.length > 5 && all.every((one) => one.naturalWidth > 0);
-        }""",
-        timeout=PATIENCE,
-    )
+    """All charts of a page are there, with words and marks."""
+    drawn = page.locator(".charts svg.marks")
+    assert drawn.count() > 5
+    assert min(drawn.evaluate_all("all => all.map((one) => one.querySelectorAll('text, path').length)")) > 5
 
 
 def accessible(page, axe) -> None:

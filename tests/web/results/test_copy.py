@@ -66,10 +66,8 @@ def test_charts_of_a_copy_say_their_values_and_lead_to_verdicts(address, tab):
     tab.goto(f"{address}/{BOARD}")
     section = tab.locator("section.sheet").first
     row = section.locator("tbody tr").filter(has_text="beta")
-    section.locator("img.chart").scroll_into_view_if_needed()
-    tab.wait_for_function("() => document.querySelector('section.sheet img.chart').naturalWidth > 0")
-    section.locator("img.chart").hover()
-    mark = section.locator(".values a").filter(has=tab.locator("path[data-tip^='beta']"))
+    section.locator(".as-chart > summary").click()
+    mark = section.locator(".values .at-a-desk a").filter(has=tab.locator("path[data-tip^='beta']"))
     mark.hover()
     figure = re.match(r"\S+", row.locator("td").nth(1).inner_text())[0]
     expect(tab.locator(".tip")).to_have_text(re.compile(rf"^beta: {figure[0]},?{figure[1:]}\b"))
@@ -89,6 +87,7 @@ def test_every_kind_of_page_of_a_copy_asks_for_nothing_that_it_has_not(address, 
 
 def test_a_chart_of_a_copy_is_saved_as_png(address, tab):
     tab.goto(f"{address}/{BOARD}")
+    tab.locator(".as-chart > summary").first.click()
     figure = tab.locator(".charts figure").first
     with tab.expect_download() as saving:
         figure.get_by_role("button", name="Save as PNG").click()
@@ -109,6 +108,7 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     board = numbers(tab, "Leaderboard by steady, from choices")
     closer = numbers(tab, "Who beats whom, from choices") + numbers(tab, "Won, by task, from choices")
     assert len(board + closer) > 20
+    tab.locator(".as-chart > summary").first.click()
     drawn = tab.get_by_role("link", name="Open it large").first.evaluate("link => link.href")
     tab.goto(drawn)
     follow(tab, tab.locator("a path[aria-label^='alpha']"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from itertools import combinations
 
@@ -83,6 +84,11 @@ def test_a_board_tells_how_its_ranks_went(app, viewer):
     page = viewer.get(Served().board(name)).text
     assert "How the ranks went, by judge" in page
     assert "After each day on which a contestant was new" in page
-    drawn = viewer.get(next(src for src in page.split('src="') if "/charts/" in src and "Curves" in src).split('"')[0])
-    assert drawn.text.startswith("<svg")
-    assert "早" in drawn.text
+    (drawn,) = re.findall(
+        r'<div class="chart values" role="group" aria-label="[^"]*Curves.*?</figure>', page, re.DOTALL
+    )
+    assert drawn.count("<svg") == 2, "for a desk and for a phone"
+    assert drawn.count(">早<") == 2
+    saved = viewer.get(re.search(r'href="([^"]+)" download', drawn)[1].replace("&amp;", "&"))
+    assert saved.text.startswith("<svg")
+    assert ">早<" in saved.text

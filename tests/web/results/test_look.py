@@ -5,47 +5,21 @@ from __future__ import annotations
 
 import csv
 import re
-import urllib.request
-from urllib.error import HTTPError
 
 import pytest
-from PIL import Image, ImageColor
 from playwright.sync_api import expect
 
-from fullbench.ledger.store import Ledger
-from fullbench.reports.palette import ACCENT
 from fullbench.web.database import reading
 from fullbench.web.results import boards, listing
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import Served
-from tests.browsing import PATIENCE, follow, new_page
-from tests.waiting import until
-from tests.web.conftest import start_live
+from tests.browsing import PATIENCE, follow
 from tests.web.results import crowd, making
+from tests.web.results.looking import ended, serving
 from tests.web.vitals import measured
 
 WIDTHS = (1366, 1440, 390)
 SIGNED_IN = ("/account", "/work", "/organise", "/organise/new", "/people", "/audit", "/requests", "/panels", "/api")
-
-
-def ready(live) -> bool:
-    try:
-        with urllib.request.urlopen(f"{live.url}/ready", timeout=60) as answer:
-            return answer.status == 200
-    except HTTPError:
-        return False
-
-
-def serving(folder, path):
-    live = start_live(folder, "--ledger", str(path), "--public")
-    until(lambda: ready(live), seconds=400)
-    return live
-
-
-def ended(live) -> None:
-    live.process.terminate()
-    live.process.wait(timeout=120)
-    live.engine.dispose()
 
 
 @pytest.fixture(scope="module")
@@ -156,141 +130,28 @@ def test_a_criterion_is_chosen_with_and_without_scripts(browser, served, script)
     context.close()
 
 
-@pytest.mark.parametrize("touch", [False, True])
-def test_a_chart_says_its_values_to_a_pointer_and_to_a_finger(browser, served, touch):
-    """What the bar says is what the row of the table says; the picture stays in its place."""
-    context = browser.new_context(base_url=served.url, viewport={"width": 390 if touch else 1366, "height": 844},
-                                  has_touch=touch)  # fmt: skip
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    page.goto(Served().board(boards.board_name("default", "steady", "overall")))
-    picture = page.locator("img.chart").first
-    picture.scroll_into_view_if_needed()
-    page.wait_for_function("() => document.querySelector('img.chart').naturalWidth > 0")
-    before = picture.bounding_box()
-    picture.tap() if touch else picture.hover()
-    marks = page.locator(".layered .values [data-tip]")
-    marks.first.wait_for(state="attached")
-    assert picture.bounding_box() == before
-    mark = marks.nth(marks.count() - 1)
-    mark.scroll_into_view_if_needed()  # on a phone a chart keeps its size and is scrolled
-    before, place = picture.bounding_box(), mark.bounding_box()
-    middle = (place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
-    assert before["x"] <= middle[0] <= before["x"] + before["width"]
-    assert before["y"] <= middle[1] <= before["y"] + before["height"]
-    page.touchscreen.tap(*middle) if touch else page.mouse.move(*middle)
-    expect(page.locator(".tip")).to_be_visible()
-    said = page.locator(".tip").inner_text()
-    whose, _, figure = said.partition(": ")
-    value = float(figure.split()[0].replace(",", ""))
-    (row,) = (
-        page.locator("section.sheet").first.locator("tbody tr").filter(has_text=whose.split(", ")[0]).all_inner_texts()
-    )
-    assert value in [pytest.approx(float(number), abs=0.006) for number in re.findall(r"-?\d+(?:\.\d+)?", row)], (
-        said,
-        row,
-    )
-    context.close()
+SHIFTS = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput) shifted += one.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
 
 
-def layered(page):
-    """The first chart of the steady judge's board with its marks over it, and the section that it stands in."""
-    page.goto(Served().board(boards.board_name("default", "steady", "overall")))
-    section = page.locator("section.sheet").first
-    section.locator("img.chart").scroll_into_view_if_needed()
-    page.wait_for_function("() => document.querySelector('section.sheet img.chart').naturalWidth > 0")
-    return section
-
-
-def choices_showing(live, contestant: str) -> int:
-    """How many pairs with this contestant the steady judge has ruled on, straight from the ledger."""
-    with Ledger(live.settings.data / "small.ledger", read_only=True) as ledger:
-        record = ledger.record()
-    return sum(
-        verdict.judge == "steady" and verdict.marks is not None and contestant in verdict.contestants
-        and verdict.criterion == "overall" and verdict.ballot.startswith("choice")
-        for verdict in record.verdicts
-    )  # fmt: skip
-
-
-def test_a_mark_and_its_row_light_together_and_the_mark_leads_to_its_verdicts(browser, served):
-    context = browser.new_context(base_url=served.url, viewport={"width": 1366, "height": 768})
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    troubles = []
-    page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
-    for who in ("beta", list(making.WORTH)[-1]):
-        section = layered(page)
-        row = section.locator("tbody tr").filter(has_text=who)
-        row.locator("td, th").first.hover()
-        mark = section.locator(".values a.lit").last
-        expect(mark.locator("[data-tip]")).to_have_attribute("data-tip", re.compile(re.escape(who)))
-        assert section.locator(".values a.lit").count() == 2, "its dot and its interval"
-        page.locator("h1").hover()
-        expect(section.locator(".lit")).to_have_count(0)
-        mark = section.locator(".values a").filter(has=page.locator(f"path[data-tip*='{who.split()[0]}']"))
-        mark.hover()
-        expect(section.locator("tbody tr.lit")).to_have_count(1)
-        expect(section.locator("tbody tr.lit")).to_contain_text(who)
-        follow(page, mark)
-        expect(page.locator("#count")).to_have_text(str(choices_showing(served, who)))
-        expect(page.locator("#f-contestant")).to_have_value(who)
-        expect(page.locator("#f-judge")).to_have_value("steady")
-        expect(page.locator("#f-criterion")).to_have_value("overall")
-    assert troubles == []
-    context.close()
-
-
-def test_marks_are_reached_by_keys(browser, served, axe):
-    context = browser.new_context(base_url=served.url, viewport={"width": 390, "height": 844}, color_scheme="dark")
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    section = layered(page)
-    section.locator(".charts").focus()
-    section.locator(".values a[tabindex='0']").wait_for(state="attached")
-    page.keyboard.press("Tab")
-    expect(section.locator("tbody tr.lit")).to_contain_text("alpha")
-    page.keyboard.press("ArrowDown")
-    expect(section.locator("tbody tr.lit")).to_contain_text("beta")
-    expect(section.locator("tbody tr.lit")).to_have_count(1)
-    page.keyboard.press("ArrowUp")
-    expect(section.locator("tbody tr.lit")).to_contain_text("alpha")
-    assert axe(page) == []
-    with new_page(page):
-        page.keyboard.press("Enter")
-    expect(page.locator("#count")).to_have_text(str(choices_showing(served, "alpha")))
-    context.close()
-
-
-def test_without_scripts_the_large_chart_has_the_links(browser, served):
-    context = browser.new_context(base_url=served.url, java_script_enabled=False)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    page.goto(Served().board(boards.board_name("default", "steady", "overall")))
-    page.goto(page.get_by_role("link", name="Open it large").first.get_attribute("href"))
-    follow(page, page.locator("a path[aria-label^='beta']"))
-    expect(page.locator("#count")).to_have_text(str(choices_showing(served, "beta")))
-    context.close()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_chart_is_saved_as_a_png_twice_as_large_in_the_colours_it_is_seen_in(browser, served, scheme):
-    context = browser.new_context(base_url=served.url, color_scheme=scheme)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    figure = layered(page).locator(".charts figure").first
-    width, height = figure.locator("img.chart").evaluate("one => [one.naturalWidth, one.naturalHeight]")
-    with page.expect_download() as saving:
-        figure.get_by_role("button", name="Save as PNG").click()
-    name = figure.get_by_role("link", name="Save as SVG").get_attribute("download").removesuffix(".svg")
-    assert saving.value.suggested_filename == f"{name}.png"
-    with Image.open(saving.value.path()) as saved:
-        assert (saved.format, saved.size) == ("PNG", (2 * width, 2 * height))
-        paper = saved.convert("RGB").getpixel((1, 1))
-        ours = {colour for _, colour in saved.convert("RGB").getcolors(maxcolors=1 << 24)}
-    assert paper == {"light": (255, 255, 255), "dark": (0x14, 0x19, 0x1F)}[scheme]
-    assert ImageColor.getrgb({"light": ACCENT, "dark": "#7ea6ff"}[scheme]) in ours, "its marks are drawn"
-    context.close()
+@pytest.mark.parametrize("width", [1366, 390])
+def test_nothing_jumps_while_a_page_is_loaded_and_scrolled(browser, served, width):
+    """Each page is opened by a browser that has nothing of the site yet, no font either."""
+    for path in public(served)[:6]:
+        context = browser.new_context(base_url=served.url, viewport={"width": width, "height": 844})
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.add_init_script(SHIFTS)
+        page.goto(path, wait_until="load")
+        for _ in range(page.evaluate("Math.ceil(document.documentElement.scrollHeight / 800)")):
+            page.mouse.wheel(0, 800)
+            page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)))")
+        assert page.evaluate("window.shifted") < 0.02, path
+        context.close()
 
 
 def test_light_and_dark_are_chosen_and_kept(browser, served):

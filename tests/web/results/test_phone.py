@@ -48,11 +48,10 @@ def test_no_figure_lies_beyond_the_edge_and_no_chart_is_scrolled(browser, served
         # What is not laid out yet has no place that could be wrong.
         page.locator(".sheet").evaluate_all("all => all.forEach((one) => { one.style.contentVisibility = 'visible'; })")
         assert page.evaluate(BEYOND) == [], address
-        for chart in page.locator("img.chart").all():
-            chart.scroll_into_view_if_needed()
-            chart.evaluate("one => one.decode()")
-            wide, shown = chart.evaluate("one => [one.naturalWidth, one.clientWidth - 16]")
-            assert wide <= shown + 1, "words are as large as they were drawn"
+        page.locator(".as-chart").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+        for chart in page.locator(".charts svg.marks:visible").all():
+            drawn, shown = chart.evaluate("one => [one.viewBox.baseVal.width, one.getBoundingClientRect().width]")
+            assert drawn <= shown + 1, "words are as large as they were drawn"
         scrolled = page.locator(".charts").evaluate_all("all => all.map((one) => one.scrollWidth - one.clientWidth)")
         assert max(scrolled, default=0) <= 0, address
     context.close()

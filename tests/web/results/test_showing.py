@@ -7,23 +7,29 @@ from dataclasses import replace
 from functools import partial
 from importlib import resources
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings, named
 from fullbench.nouns.table import Table
+from fullbench.reports import charts
 from fullbench.reports.drawing import LEADS
+from fullbench.reports.layout import axes, laid_column
 from fullbench.reports.page import fragment
 from fullbench.web.pages import environment
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.flags import FLAGS
 from fullbench.web.results.places import Served
-from fullbench.web.results.showing import chart_of, sheets
+from fullbench.web.results.showing import FEW, TAGS_SHOWN, chart_of, sheets
 from fullbench.web.results.tag_columns import MOST, with_tags
 from fullbench.web.words import translate
 
 
 def rendered(linked: Linked) -> str:
-    all_sheets = sheets([linked], ("board", "stamp"), Served(), "en")
+    all_sheets = sheets([linked], ("board", "stamp"), Served(), "en", svg=charts.svg)
     return environment().get_template("public/sheets.html").render(all=all_sheets, t=partial(translate, "en"))
 
 
@@ -45,7 +51,7 @@ def test_a_long_table_lays_out_its_first_rows_and_keeps_the_others_ready():
     assert unread.count('<th scope="col"') == 3
     assert "Show all 500 rows" in page
     assert "The chart shows the first 30 of 500 rows." in page
-    assert 'alt="Leaderboard. Dots with intervals: rating by contestant, 30 rows; from model-30' in page
+    assert 'aria-label="Leaderboard. Dots with intervals: rating by contestant, 30 rows; from model-30' in page
 
 
 def test_a_table_that_fits_has_all_of_its_rows_and_its_whole_chart():
@@ -54,6 +60,43 @@ def test_a_table_that_fits_has_all_of_its_rows_and_its_whole_chart():
     assert "Show all" not in page
     assert "The chart shows" not in page
     assert "40 rows; from model-40" in page
+
+
+def test_who_has_too_few_matches_stands_apart_below_the_ranking():
+    """Wherever their figures would put them; where nobody has enough, nobody stands apart."""
+    board = leaderboard(4)
+    counts = {"model-1": FEW - 1, "model-2": FEW, "model-3": 1, "model-4": 90}
+    rows = [[rank, name, replace(rating, n=counts[name])] for rank, name, rating in board.table.rows]
+    page = rendered(replace(board, table=replace(board.table, rows=rows)))
+    found = re.findall(
+        r'<tr(?: class="([^"]*)")?>\s*<th.*?</th>\s*<td class="words"( data-few="[^"]*")?>([^<]*)<', page, re.DOTALL
+    )
+    assert [(classes, name) for classes, _, name in found] == [
+        ("", "model-2"), ("", "model-4"), ("apart line", "model-1"), ("apart", "model-3")
+    ]  # fmt: skip
+    assert [few for _, few, _ in found] == ["", "", ' data-few="not enough matches"', ""]
+    assert f"2 with less than {FEW} matches stand apart below the ranking" in page
+    fewer = [[rank, name, replace(rating, n=1)] for rank, name, rating in rows]
+    assert "apart" not in rendered(replace(board, table=replace(board.table, rows=fewer)))
+
+
+@given(st.lists(st.floats(-3000, 3000), min_size=2, max_size=9))
+def test_an_axis_has_round_ends_that_hold_every_interval(ends):
+    table = Table("t", "T", headings("rating"), [[Estimate(end, end, end, 9)] for end in ends])
+    (axis,) = axes(table)
+    bars = [cell.bar for cell in laid_column(table, 0)]
+    if max(ends) - min(ends) < 1e-9:
+        assert axis is None
+        assert set(bars) == {None}
+        return
+    slack = 1e-6 * (max(ends) - min(ends))
+    assert axis.low <= min(ends) + slack
+    assert axis.high >= max(ends) - slack
+    assert 3 <= axis.steps <= 6
+    assert axis.high - axis.low <= 3 * (max(ends) - min(ends)) + 1e-9, "what is shown is no small part of it"
+    assert [float(tick) for tick in axis.ticks][:: len(axis.ticks) - 1] == pytest.approx([axis.low, axis.high])
+    for end, bar in zip(ends, bars, strict=True):
+        assert bar[1] == pytest.approx(100 * (end - axis.low) / (axis.high - axis.low), abs=0.051)
 
 
 def test_who_beats_whom_is_a_table_in_colours_and_no_picture():
@@ -99,13 +142,15 @@ def by_tag(tag: str, values: int, count: int, name: str = "won") -> Linked:
 
 
 def test_figures_by_tag_end_the_rows_of_a_board_so_many_at_most_and_said():
-    """Tags with few values come first; who has no figure by tag has a gap; the columns are hidden until chosen."""
+    """Tags with few values come first; who has no figure by tag has a gap; columns beyond the first
+    few are hidden until chosen."""
     tables = [leaderboard(12), by_tag("language", MOST, 12), by_tag("task", 3, 11)]
     shown = with_tags(sheets(tables, ("board", "stamp"), Served(), "en"), tables, Served(), "en")
     page = environment().get_template("public/sheets.html").render(all=shown[:1], t=partial(translate, "en"))
-    heads = re.findall(r'<th scope="col" class="number by-tag" hidden>(\w+) <span class="unit">([^<]*)<', page)
-    assert heads[:3] == [(f"task{number}", "task, share won") for number in range(3)]
-    assert heads[3:] == [(f"language{number}", "language, share won") for number in range(MOST - 3)]
+    heads = re.findall(r'<th scope="col" class="number by-tag"( hidden)?>(\w+) <span class="unit">([^<]*)<', page)
+    assert [head[1:] for head in heads[:3]] == [(f"task{number}", "task, share won") for number in range(3)]
+    assert [head[1:] for head in heads[3:]] == [(f"language{n}", "language, share won") for n in range(MOST - 3)]
+    assert [bool(head[0]) for head in heads] == [place >= TAGS_SHOWN for place in range(MOST)]
     assert f"{MOST} of {MOST + 3} figures by tag can be chosen as columns" in page
     assert f"Columns, {MOST} by tag" in page
     assert 'data-tip="model-4, task2 (task, share won): 0.04 [0.00, 1.00] · n=7"' in page

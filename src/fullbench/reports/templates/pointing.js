@@ -12,11 +12,13 @@ const point = (event) => {
   const cell = event.target.closest?.("[data-tip]");
   tip.hidden = !cell;
   if (!cell) return;
+  const whole = document.fullscreenElement;
+  (whole ?? document.body).append(tip);
   tip.textContent = cell.dataset.tip;
   const place = cell.getBoundingClientRect();
   const left = Math.min(Math.max(4, place.left), document.documentElement.clientWidth - tip.offsetWidth - 4);
-  tip.style.left = `${left + scrollX}px`;
-  tip.style.top = `${place.top + scrollY - tip.offsetHeight - 4}px`;
+  tip.style.left = `${left + (whole ? 0 : scrollX)}px`;
+  tip.style.top = `${place.top + (whole ? 0 : scrollY) - tip.offsetHeight - 4}px`;
 };
 for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, point);
 // Where there is no pointing, the first tap on a cell says its interval and the second follows it.
@@ -51,7 +53,7 @@ document.addEventListener("keydown", (event) => {
   const link = event.target.closest?.(".values a");
   if (!link || !arrows[event.key]) return;
   event.preventDefault();
-  const all = [...link.closest(".values").querySelectorAll("a[aria-label]")];
+  const all = [...link.closest("svg").querySelectorAll("a[aria-label]:not([aria-hidden])")];
   const next = all[(all.indexOf(link) + arrows[event.key] + all.length) % all.length];
   link.setAttribute("tabindex", "-1");
   next.setAttribute("tabindex", "0");

@@ -28,6 +28,8 @@ const sortable = (table) => {
       const gap = (cell) => cell.classList.contains("gap");
       const rows = [...table.rows].filter((row) => row.parentElement !== table.tHead).sort((one, two) => {
         const a = one.cells[place], b = two.cells[place];
+        const apart = one.classList.contains("apart") - two.classList.contains("apart"); // below the others in any order
+        if (apart) return apart;
         if (gap(a) || gap(b)) return gap(a) - gap(b);
         if (numeric) return sign * (Number(a.dataset.sort) - Number(b.dataset.sort));
         return sign * a.textContent.localeCompare(b.textContent, undefined, { numeric: true });

@@ -129,10 +129,9 @@ def chart(
     table: Annotated[int, Path(ge=0, le=999)],
     place: Annotated[int, Path(ge=0, le=9)],
     language: Annotated[Language, Query(alias="in")] = "en",
-    narrow: bool = False,
 ) -> Response:
     """A chart, kept for ever under the stamp of what it was made from."""
-    drawn = views_of(request).chart(connection, name, (table, place), language, narrow=narrow)
+    drawn = views_of(request).chart(connection, name, (table, place), language)
     if drawn is None:
         raise HTTPException(404, key("There is no such page, or not yet."))
     lasting = "private, max-age=31536000, immutable" if request.url.query.startswith("v=") else "no-cache"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Cell, Column, Table
 from fullbench.reports import charts
-from fullbench.reports.layout import LONG, LaidCell, axes, heads, laid_column, with_origins
+from fullbench.reports.layout import LONG, Axis, LaidCell, axes, heads, laid_column, with_origins
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.localised import localised
@@ -24,6 +24,10 @@ DRAWN = 30
 """So many rows have a place in a chart with a line for each; more cannot be read."""
 HREF = "where its mark leads"
 """The column that a table has for its chart alone."""
+FEW = 5
+"""Whoever has fewer observations behind it stands apart, below a leaderboard's ranking."""
+TAGS_SHOWN = 6
+"""So many columns by tag are shown from the start, where there is room."""
 SHADES = 4
 """So many shades a heat map has to either side."""
 
@@ -44,10 +48,11 @@ class LinkedCell(LaidCell):
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart: its address, that of one for phones, and in words what it shows; of how many rows it shows the first
-    `rows` where not all."""
+    """A chart: its address, the chart itself and the same for phones as SVG, and in words what it shows; of how many
+    rows it shows the first `rows` where not all."""
 
     src: str
+    wide: str
     narrow: str
     alt: str
     rows: int = 0
@@ -74,6 +79,18 @@ class Sheet:
     tag_heads: Sequence[TagHead] = ()
     tag_columns: int = 0
     """How many figures by tag there are in all."""
+    few: int = 0
+    """How many rows at its end stand apart: there is not enough behind them to rank them."""
+
+    @property
+    def least(self) -> int:
+        """How many observations a row needs to stand in the ranking; 0 where all have enough, or none has."""
+        return FEW if self.few else 0
+
+    @property
+    def visible(self) -> int:
+        """How many columns are shown before a reader chooses others."""
+        return len(self.heads) + min(TAGS_SHOWN, len(self.tag_heads))
 
     @property
     def leading(self) -> bool:
@@ -96,8 +113,8 @@ class Sheet:
         return bool(self.charts) and not self.leading and not self.heat and len(self.rows) > LONG
 
     @property
-    def axes(self) -> Sequence[tuple[str, str] | None]:
-        """Where the bars of each column begin and end; a heat map has none."""
+    def axes(self) -> Sequence[Axis | None]:
+        """What the bars of each column lie on; a heat map has none."""
         return () if self.heat else axes(self.linked.table)
 
     @property
@@ -132,9 +149,9 @@ def cut(rows: Sequence[Any]) -> Sequence[Sequence[Any]]:
 
 def sheets(
     tables: Sequence[Linked], source: tuple[str, str], places: Places, language: Language, *, start: int = 0,
-    drawing: bool = True,
+    svg: Callable[[charts.Chart], str] | None = None,
 ) -> list[Sheet]:  # fmt: skip
-    """Tables with their charts if these are drawn; `source` are name and stamp of the board or card they are of.
+    """Tables with their charts where `svg` draws them; `source` are name and stamp of the board or card they are of.
 
     `start` is the number of the first among all tables of that board or card.
     """
@@ -144,15 +161,15 @@ def sheets(
         drawn = []
         for place, hint in enumerate(shown.charts):
             # A heat map is the table itself, in colours that follow light and dark.
-            if not drawing or hint.get("kind") == "matrix":
+            if svg is None or hint.get("kind") == "matrix":
                 continue
-            table = drawable(shown.table, hint)
-            if (chart := charts.chart(table, hint)) is not None:
-                rows = len(table.rows) if table is not shown.table else 0
-                wide, narrow = (
-                    places.chart(*source, (number, place), language, narrow=narrow) for narrow in (False, True)
-                )
-                drawn.append(Drawn(wide, narrow, translate(language, chart.alt), rows, len(shown.table.rows)))
+            if (chart := chart_of(shown, place, places)) is not None:
+                src = places.chart(*source, (number, place), language)
+                wide, narrow = (charts.inline(svg(one)) for one in (chart, charts.narrowed(chart)))
+                all_rows = len(shown.table.rows)
+                rows = len(drawable(shown.table, hint).rows)
+                alt = translate(language, chart.alt)
+                drawn.append(Drawn(src, wide, narrow, alt, rows if rows < all_rows else 0, all_rows))
         shown_sheets.append(sheet(linked, places, f"table-{number}", language, drawn))
     return shown_sheets
 
@@ -184,7 +201,11 @@ def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: 
     """One table."""
     shown = localised(linked, language)
     columns = [column_cells(shown, place, places) for place in range(len(shown.table.columns))]
-    return Sheet(name, shown, heads(shown.table), list(zip(*columns, strict=True)), drawn)
+    laid = Sheet(name, shown, heads(shown.table), list(zip(*columns, strict=True)), drawn)
+    few = [row for row in laid.rows if max((cell.n for cell in row if cell.n is not None), default=0) < FEW]
+    if not laid.leading or len(few) == len(laid.rows):
+        return laid
+    return replace(laid, rows=[*(row for row in laid.rows if row not in few), *few], few=len(few))
 
 
 def with_cards(shown: Sheet, judges: Collection[str], places: Places, study: str) -> Sheet:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
-from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -41,7 +40,7 @@ from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import judge_name
 from fullbench.web.results.rows import judges
 from fullbench.web.results.rulings import is_person
-from fullbench.web.results.site_data import script, write_data
+from fullbench.web.results.site_data import write_data
 from fullbench.web.results.views import Views
 from fullbench.web.words import Language, translate
 
@@ -122,8 +121,8 @@ class Files:
     def board(self, name: str) -> str:
         return f"{self.prefix}boards/{name}.html"
 
-    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language, *, narrow: bool = False) -> str:
-        return f"{self.prefix}charts/{chart_file(board, place, narrow=narrow)}.svg"
+    def chart(self, board: str, stamp: str, place: tuple[int, int], language: Language) -> str:
+        return f"{self.prefix}charts/{chart_file(board, place)}"
 
     def judges(self, _study: str = "") -> str:
         return f"{self.prefix}judges.html"
@@ -253,13 +252,10 @@ class _Site:
 
     def _charts(self, name: str, all_tables: Sequence[Linked]) -> None:
         for table, linked in enumerate(all_tables if self.below.drawing else ()):
-            for place, narrow in product(range(len(linked.charts)), (False, True)):
-                drawn = self.below.chart(self.connection, name, (table, place), self.wish.language, narrow=narrow)
+            for place in range(len(linked.charts)):
+                drawn = self.below.chart(self.connection, name, (table, place), self.wish.language)
                 if drawn is not None:
-                    file = chart_file(name, (table, place), narrow=narrow)
-                    self._file(f"charts/{file}.svg", drawn)
-                    # As a script too: a page may not read its own pictures when it is opened from a disk.
-                    self._file(f"charts/{file}.js", f"window.fullbench.drawn({script(file)}, {script(drawn)});\n")
+                    self._file(f"charts/{chart_file(name, (table, place))}", drawn)
 
     def _boards(self) -> None:
         home = self.top.home(self.connection, self.wish.language) or {}
@@ -333,14 +329,14 @@ class _Site:
             self._file(f"pictures/{name}", data)
 
 
-def chart_file(board: str, place: tuple[int, int], *, narrow: bool) -> str:
-    """The file of a chart without its suffix.
+def chart_file(board: str, place: tuple[int, int]) -> str:
+    """The file of a chart.
 
-    >>> chart_file("4f", (2, 0), narrow=True)
-    '4f-2-0-narrow'
+    >>> chart_file("4f", (2, 0))
+    '4f-2-0.svg'
     """
     table, chart = place
-    return f"{board}-{table}-{chart}{'-narrow' if narrow else ''}"
+    return f"{board}-{table}-{chart}.svg"
 
 
 def task_page(task: str) -> str:

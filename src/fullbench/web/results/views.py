@@ -25,7 +25,7 @@ from fullbench.web.results.places import Places, judge_name
 from fullbench.web.results.recent import Recent
 from fullbench.web.results.rows import judges, judges_in, studies, version
 from fullbench.web.results.rulings import is_panel, is_person
-from fullbench.web.results.showing import chart_of, sheet, sheets, with_cards
+from fullbench.web.results.showing import Sheet, chart_of, sheet, sheets, with_cards
 from fullbench.web.results.tag_columns import with_tags
 from fullbench.web.words import Language, key, translate
 
@@ -70,6 +70,7 @@ class Views:
         """`drawing` says whether charts are shown; where left out, they are if `svg` can draw them here."""
         self.environment, self.places, self.svg, self.names = environment, places, svg, names or Names()
         self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
+        self._drawn = svg if self.drawing else None
         self._boards: Recent[Board | None] = Recent(64)
         self._offers: Recent[list[list[gallery.Facet]]] = Recent(1024)
         self._leads: Recent[Board | None] = Recent(512)
@@ -79,6 +80,7 @@ class Views:
         self._choices: Recent[dict[str, list[str]]] = Recent(2)
         self._charts: Recent[str | None] = Recent(512)
         self._cards: Recent[Any] = Recent(64)
+        self._parts: Recent[list[tuple[str, list[Sheet]]]] = Recent(64)
         self._made: Recent[Sequence[Matrix]] = Recent(64)
         self._previews: Recent[bytes] = Recent(16)
         self._stories: Recent[story.Story] = Recent(16)
@@ -205,12 +207,10 @@ class Views:
     def _body(self, board: Board, language: Language) -> str:
         template = self.environment.get_template("public/sheets.html")
         tables, source = self.names.tables(board.tables), (board.name, board.stamp + self.names.stamp)
-        shown = sheets(tables, source, self.places, language, drawing=self.drawing)
+        shown = sheets(tables, source, self.places, language, svg=self._drawn)
         return template.render(all=with_tags(shown, tables, self.places, language), t=partial(translate, language))
 
-    def chart(
-        self, connection: Connection, name: str, place: tuple[int, int], language: Language, *, narrow: bool = False
-    ) -> str | None:
+    def chart(self, connection: Connection, name: str, place: tuple[int, int], language: Language) -> str | None:
         """A chart as SVG, by the number of its table and its own; None where there is no such chart."""
         stamp = boards.stamps(connection).get(name)
         number, chart = place
@@ -221,9 +221,9 @@ class Views:
                 return None
             shown = localised(tables[number], language)
             drawn = chart_of(shown, chart, self.places)
-            return None if drawn is None else self.svg(charts.narrowed(drawn) if narrow else drawn)
+            return None if drawn is None else self.svg(drawn)
 
-        return self._charts.get((name, stamp, place, language, narrow), draw)
+        return self._charts.get((name, stamp, place, language), draw)
 
     def _tables(self, connection: Connection, name: str, stamp: str | None) -> Sequence[Linked]:
         """All tables of a board or card."""
@@ -361,15 +361,16 @@ class Views:
         card, stamp = stamped
         return {**values, "lead": translate(language, self.names.said(card.lead)), "sampled": card.sampled,
                 "total": card.total, "badge": card.badge,
-                "sections": self._sections(study, card, stamp, language)}  # fmt: skip
+                "sections": self._parts.get((study, judge, stamp, language),
+                                            lambda: self._sections(study, card, stamp, language))}  # fmt: skip
 
-    def _sections(self, study: str, card: cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Any]]]:
+    def _sections(self, study: str, card: cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Sheet]]]:
         source = (cards.card_name(study, card.judge), stamp + self.names.stamp)
         start = 0
         sections = []
         for title, some in card.sections:
             tables = self.names.tables(some)
-            sections.append((title, sheets(tables, source, self.places, language, start=start, drawing=self.drawing)))
+            sections.append((title, sheets(tables, source, self.places, language, start=start, svg=self._drawn)))
             start += len(some)
         return sections
 

@@ -1,5 +1,5 @@
 "use strict";
-// `sortable` comes from sorting.js and what is pointed at from pointing.js, which pages load first. Tables are made ready one after the other when there is time:
+// `sortable` comes from sorting.js, what is pointed at from pointing.js and what is saved from saving.js, which pages load first. Tables are made ready one after the other when there is time:
 // a page with many must not stand still.
 const copied = document.documentElement.hasAttribute("data-copy"); // a folder of files, with no server that would answer
 const idle = (work) => (window.requestIdleCallback ? requestIdleCallback(work, { timeout: 1000 }) : setTimeout(work, 0));
@@ -18,23 +18,6 @@ const whole = (table) => {
   table.tBodies[0].append(...rows);
   rest.remove();
   section.querySelector(".more-rows")?.remove();
-};
-// The full name of whom another name is shown of: what is saved has it, and a search finds it.
-const fullName = (cell) => (cell.closest("tbody") ? cell.title || cell.querySelector("[title]")?.title || "" : "");
-const save = (name, blob) => {
-  const link = Object.assign(document.createElement("a"), { download: name, href: URL.createObjectURL(blob) });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-};
-// A table as it stands, hidden rows and columns left out. A cell that a spreadsheet would take for a formula is text.
-const asCsv = (table) => {
-  const cell = (one) => {
-    const text = (fullName(one) || one.textContent).replace("↕", "").replace(/\s+/g, " ").trim();
-    const number = text !== "" && Number.isFinite(Number(text));
-    return `"${(number ? text : text.replace(/^(?=[=+\-@])/, "'")).replaceAll('"', '""')}"`;
-  };
-  return [...table.rows].filter((row) => !row.hidden)
-    .map((row) => [...row.cells].filter((one) => !one.hidden && !one.classList.contains("pick")).map(cell).join(",")).join("\r\n");
 };
 const columnWishes = new Map();
 const enrich = (table) => {
@@ -94,6 +77,8 @@ const enrich = (table) => {
     // Whoever has too little behind it stands apart, below the others; all of the others keep their order.
     table.tBodies[0].append(...rows.filter((row) => !row.classList.contains("apart")), ...rows.filter((row) => row.classList.contains("apart")));
     apart[0]?.classList.add("line");
+    for (const cell of table.querySelectorAll("[data-few]")) delete cell.dataset.few;
+    apart[0]?.querySelector("td.words, th.words")?.setAttribute("data-few", bar.dataset.few);
     const said = [];
     if (shown < rows.length) said.push(bar.dataset.left.replace("{shown}", shown).replace("{all}", rows.length));
     if (apart.length) said.push(bar.dataset.apart.replace("{count}", apart.length).replace("{n}", least.value));
@@ -102,7 +87,7 @@ const enrich = (table) => {
   for (const button of table.tHead.querySelectorAll("button")) button.addEventListener("click", () => { if (least?.value) apply(); });
   bar.querySelector("[data-csv]")?.addEventListener("click", (event) => {
     whole(table);
-    save(event.currentTarget.dataset.csv, new Blob(["\ufeff", asCsv(table)], { type: "text/csv" }));
+    saveCsv(event.currentTarget.dataset.csv, table);
   });
   for (const one of [search, least, compare]) one?.addEventListener("input", apply);
   table.addEventListener("change", (event) => { if (event.target.closest(".pick")) apply(); });
@@ -172,86 +157,9 @@ if (zooms.length && typeof HTMLDialogElement === "function") {
   for (const one of zooms) one.addEventListener("click", (event) => { event.preventDefault(); show(one); });
 }
 
-// A chart is a picture. When somebody first points at it, taps it or comes to it by keyboard, its marks come over it as a
-// layer that cannot be seen: each says its values like a cell does, and leads where the cell leads that it is drawn from.
-const layers = new WeakMap();
-const layerOf = (image) => {
-  // Without a connection a chart goes without.
-  if (!layers.has(image)) layers.set(image, layered(image).catch(() => {}));
-  return layers.get(image);
-};
-// The text of a chart. A static copy asks for nothing by a script that a page from a disk may not have: there it comes
-// as a script of its own, beside the picture.
-const drawings = new Map();
-const drawing = async (address) => {
-  if (address.startsWith("data:")) return decodeURIComponent(address.slice(address.indexOf(",") + 1)); // saved as PNG before
-  if (!copied) return (await fetch(address)).text();
-  window.fullbench = { ...window.fullbench, drawn: (name, text) => drawings.get(name)(text) };
-  return new Promise((done, failed) => {
-    const script = Object.assign(document.createElement("script"), { src: address.replace(/\.svg$/, ".js") });
-    drawings.set(script.src.split("/").pop().replace(/\.js$/, ""), done);
-    script.addEventListener("error", failed);
-    document.head.append(script);
-  });
-};
-const layered = async (image) => {
-  // The picture's own colours for the dark would be refused here, with a complaint: the page has its own.
-  const text = (await drawing(image.currentSrc || image.src)).replace(/<style>[^]*?<\/style>/, "");
-  const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  if (drawn.nodeName !== "svg") return;
-  for (const one of drawn.querySelectorAll("style, script")) one.remove();
-  const around = document.createElement("span");
-  around.className = "layered";
-  drawn.classList.add("values");
-  if (speaking(drawn)) {
-    drawn.setAttribute("role", "group");
-    drawn.setAttribute("aria-label", image.alt);
-    image.alt = ""; // the layer says it
-  } else drawn.setAttribute("aria-hidden", "true"); // the picture's own words and the table say the same
-  const picture = image.closest("picture") ?? image;
-  picture.replaceWith(around);
-  around.append(picture, document.importNode(drawn, true));
-};
-const near = (event) => {
-  const image = event.target.closest?.("img.chart");
-  const charts = event.type === "focusin" ? event.target.closest?.(".charts") : null;
-  for (const one of image ? [image] : charts?.querySelectorAll("img.chart") ?? []) layerOf(one);
-  const row = event.target.closest?.("section.sheet tbody tr");
-  if (!row) return;
-  // Charts that nobody has come near yet are not fetched for a row.
-  const drawn = [...row.closest("section").querySelectorAll("img.chart")].filter((one) => one.complete && one.naturalWidth && !layers.has(one));
-  if (drawn.length) Promise.all(drawn.map(layerOf)).then(() => { if (pointed === row) light(row); });
-};
-for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, near);
-
-// A chart as pixels, for where no SVG is taken: in the colours it is seen in, and twice as large, so that words stay sharp.
-const savePng = async (button) => {
-  const image = button.closest("figure").querySelector("img.chart");
-  image.loading = "eager"; // one that nobody has seen yet would never be decoded
-  if (location.protocol === "file:" && !image.src.startsWith("data:")) {
-    // The pixels of a file may not be read, those of the same picture from within the page may.
-    const text = await drawing(image.currentSrc || image.src);
-    image.closest("picture").querySelector("source").remove();
-    image.src = `data:image/svg+xml,${encodeURIComponent(text)}`;
-  }
-  await image.decode();
-  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * image.naturalWidth, height: 2 * image.naturalHeight });
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => save(button.dataset.png, blob), "image/png");
-};
-document.addEventListener("click", (event) => {
-  const button = event.target.closest?.("[data-png]");
-  if (button) savePng(button);
-});
-// A chart for phones and one for larger screens have their marks in other places.
-matchMedia("(max-width: 40rem)").addEventListener("change", () => {
-  for (const around of document.querySelectorAll(".layered")) {
-    const image = around.querySelector("img");
-    layers.delete(image);
-    image.alt ||= around.querySelector(".values").getAttribute("aria-label") ?? "";
-    around.replaceWith(image.closest("picture"));
-  }
-});
+// The marks of charts say their values when there is time.
+const speakingCharts = () => document.querySelectorAll(".values svg").forEach((drawn) => idle(() => speaking(drawn)));
+speakingCharts();
 
 // Links choose one of several matrices without a script (see public.css); which one it is stands on the links by this.
 const markChosen = () => {
@@ -311,6 +219,7 @@ if (topic && !copied && typeof EventSource === "function") {
       .map((head) => [head.closest("table").caption.textContent, head.cellIndex, head.getAttribute("aria-sort")]);
     main.replaceChildren(...fresh.childNodes);
     markChosen();
+    speakingCharts();
     for (const table of main.querySelectorAll("table.figures")) {
       sortable(table);
       enrich(table);
