@@ -102,8 +102,8 @@ def export(
         return
     from fullbench.nouns import doors
 
-    if name in doors.names("exporters"):
-        _plugin(name, out, ledger, [*(options or []), *([f"judge={judge}"] if judge else [])], study or None)
+    if (kind := name.replace("-", "_")) in doors.names("exporters"):
+        _plugin(kind, out, ledger, [*(options or []), *([f"judge={judge}"] if judge else [])], study or None)
         return
     from fullbench.errors import InputError
     from fullbench.figures import subsets
@@ -111,6 +111,13 @@ def export(
     from fullbench.studies.recorded import recorded
     from fullbench.studies.sight import lacking
 
+    if name not in (benchmarks := doors.names("benchmarks")):
+        kinds = ["site", *doors.names("exporters")]
+        near = doors.did_you_mean(name, [*kinds, *benchmarks]) or ";"
+        raise InputError(
+            f"{name!r} is nothing that can be exported{near} known are {', '.join(kinds)}, and the benchmarks that "
+            "`fullbench list` names"
+        )
     if (subset is None) != (judge is None):
         raise InputError("a subset is of a judge: give --subset and --judge together")
     asked = context.get_parameter_source("ledger")

@@ -41,6 +41,7 @@ def import_files(
     wrong = [option for option in options or () if "=" not in option]
     if wrong:
         raise InputError(f"an option is NAME=VALUE; found {wrong[0]!r}")
+    kind = kind.replace("-", "_")
     importer = load("importers", kind)
     named = kind == "huggingface" and not path.exists() and NAME.fullmatch(path.as_posix())
     if not path.exists() and not named:

@@ -77,7 +77,7 @@ def load(kind: Kind, name: str) -> Any:
     """The plugin of that name. A plugin that does not load is an error that says so, never a silent gap."""
     known = installed(kind)
     if name not in known:
-        hint = did_you_mean(name, known)
+        hint = did_you_mean(name, known) or "."
         raise InputError(f"there is no {_WHAT[kind]} {name!r}{hint} Installed: {', '.join(names(kind)) or 'none'}")
     entry = known[name]
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+import zipfile
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -16,7 +18,10 @@ from fullbench.errors import InputError
 from fullbench.files.folders import check_new
 from fullbench.files.writers import replacing, write_rows
 from fullbench.nouns.digests import digest
+from fullbench.nouns.item import Item
+from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
+from fullbench.nouns.text import one_beginning
 from fullbench.nouns.verdict import Verdict
 
 
@@ -32,11 +37,16 @@ def _when(at: float) -> str:
 
 
 def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
-    """A log of Inspect in JSON for one contestant: each judge and criterion is a scorer, the mean of its marks a score.
+    """A log of Inspect (`.eval` or `.json`) for one contestant: each judge and criterion is a scorer, the mean of its
+    marks a score.
 
-    Options: `contestant`, whose answers; needed where there are several. `task`, the task's name.
+    Options: `contestant`, whose answers, or the beginning of the name; needed where there are several. `task`, the
+    task's name.
     """
-    who = options.get("contestant") or (record.contestants[0] if len(record.contestants) == 1 else "")
+    if path.suffix not in {".eval", ".json"}:
+        raise InputError("Inspect knows its logs by their names: they end in .eval or in .json", path=path)
+    named = options.get("contestant") or (record.contestants[0] if len(record.contestants) == 1 else "")
+    who = one_beginning(named, record.contestants, "contestant") if named else ""
     if who not in record.contestants:
         raise InputError(f"whose answers? Say --option contestant=NAME; there are: {', '.join(record.contestants)}")
     scored: dict[tuple[str, int], dict[str, list[tuple[float, str]]]] = defaultdict(lambda: defaultdict(list))
@@ -49,13 +59,14 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
     samples: list[dict[str, Any]] = []
     for (item, number), scores in scored.items():
         answer = record.responses.get((item, who, number))
-        asked = record.items[item].question if item in record.items else item
+        asked = _messages(record.items[item]) if item in record.items else [{"role": "user", "content": item}]
         reply = answer.text if answer is not None else ""
         message = {"role": "assistant", "content": reply, "source": "generate"}
         samples.append({
-            "id": item, "epoch": number + 1, "input": asked,
+            "id": item, "epoch": number + 1,
+            "input": asked[0]["content"] if len(asked) == 1 and isinstance(asked[0]["content"], str) else asked,
             "target": (record.items[item].reference if item in record.items else None) or "",
-            "messages": [{"role": "user", "content": asked}, message],
+            "messages": [*asked, message],
             "output": {"model": who, "choices": [{"message": message, "stop_reason": "stop"}], "completion": reply},
             "scores": {
                 name: {"value": fmean(mark for mark, _ in marks), "answer": reply, "explanation": marks[-1][1]}
@@ -88,8 +99,56 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
         "samples": samples,
     }  # fmt: skip
     with replacing(path) as part:
-        part.write_text(json.dumps(log, ensure_ascii=False, indent=1), encoding="utf-8")
+        if path.suffix == ".eval":
+            _packed(part, log)
+        else:
+            part.write_text(json.dumps(log, ensure_ascii=False, indent=1), encoding="utf-8")
     return {"samples": len(samples), "scorers": len(scorers)}
+
+
+def _messages(item: Item) -> list[dict[str, Any]]:
+    """What was asked as Inspect has it: a message for each turn, pictures as data URIs."""
+    messages: list[dict[str, Any]] = []
+    for turn in item.turns:
+        parts = [
+            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": _data_uri(part)}
+            for part in turn.parts
+        ]
+        messages.append({"role": turn.role, "content": parts if turn.pictures else turn.text})
+    return messages
+
+
+def _data_uri(picture: Picture) -> str:
+    return f"data:{picture.media};base64,{b64encode(picture.data()).decode()}"
+
+
+def _words(asked: Any) -> str:
+    """What was asked without its pictures."""
+    if isinstance(asked, str):
+        return asked
+    contents = [message["content"] for message in asked]
+    texts = [
+        [content] if isinstance(content, str) else [part.get("text", "") for part in content] for content in contents
+    ]
+    return "\n".join(filter(None, (text for part in texts for text in part)))
+
+
+def _packed(path: Path, log: Mapping[str, Any]) -> None:
+    """A log as Inspect packs it: an archive with a head, a file for each sample, and a list of them for its viewer."""
+    head = {name: value for name, value in log.items() if name != "samples"}
+    listed = ("id", "epoch", "target", "scores")
+    members: dict[str, Any] = {
+        "_journal/start.json": {name: log[name] for name in ("version", "eval", "plan")},
+        **{f"samples/{sample['id']}_epoch_{sample['epoch']}.json": sample for sample in log["samples"]},
+        "summaries.json": [
+            {**{name: sample[name] for name in listed}, "input": _words(sample["input"]), "completed": True}
+            for sample in log["samples"]
+        ],
+        "header.json": head,
+    }  # fmt: skip
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, json.dumps(content, ensure_ascii=False))
 
 
 def write_langfuse(record: Record, path: Path, _options: Mapping[str, str]) -> dict[str, int]:
