@@ -127,8 +127,9 @@ def check_anthropic(body: dict[str, Any]) -> None:
         if thinking["type"] == "enabled":
             assert 1024 <= thinking["budget_tokens"] < body["max_tokens"]
         else:
-            assert thinking == {"type": "adaptive"}
+            assert thinking == {"type": "adaptive", "display": "summarized"}, "else the newest send empty thoughts"
             assert body["output_config"]["effort"]
+            assert body["max_tokens"] > 1024, "what is thought counts within the limit"
 
 
 def check_gemini(body: dict[str, Any]) -> None:
@@ -150,6 +151,7 @@ def check_gemini(body: dict[str, Any]) -> None:
 CHECKS = [
     (OpenAI("max_completion_tokens"), "gpt-5", check_openai), (Responses(), "gpt-5", check_responses),
     (Anthropic(), "claude-sonnet-4-0", check_anthropic), (Anthropic(), "claude-opus-4-6", check_anthropic),
+    (Anthropic(), "claude-opus-4-8", check_anthropic),
     (Gemini(), "gemini-2.5-flash", check_gemini), (Gemini(), "gemini-3-pro", check_gemini),
 ]  # fmt: skip
 
@@ -177,7 +179,11 @@ def test_the_words_of_a_prompt_arrive_whole_where_blank_blocks_are_left_out():
 EFFORTS = [
     (OpenAI(), "gpt-5", {"reasoning_effort": "high"}),
     (Responses(), "gpt-5", {"reasoning": {"effort": "high", "summary": "auto"}}),
-    (Anthropic(), "claude-opus-4-6", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}),
+    *(
+        (Anthropic(), model, {"thinking": {"type": "adaptive", "display": "summarized"},
+                              "output_config": {"effort": "high"}, "max_tokens": 20480})
+        for model in ("claude-opus-4-6", "claude-opus-4-8", "claude-fable-5", "claude-mythos-preview")
+    ),
     (Anthropic(), "claude-3-7-sonnet", {"thinking": {"type": "enabled", "budget_tokens": 16384}, "max_tokens": 20480}),
     (Gemini(), "gemini-3-pro",
      {"generationConfig": {"thinkingConfig": {"thinkingLevel": "high", "includeThoughts": True}}}),
@@ -192,6 +198,21 @@ EFFORTS = [
 def test_an_effort_is_said_in_each_providers_own_way(dialect, model, said):
     body = json.loads(dialect.body(model, Prompt((Turn("user", ("Hi",)),)), Sampling(effort="high")))
     assert said.items() <= body.items()
+
+
+@pytest.mark.parametrize("model", ["claude-3-7-sonnet", "claude-opus-4-6", "claude-opus-5"])
+def test_no_effort_is_no_thinking(model):
+    body = json.loads(Anthropic().body(model, Prompt((Turn("user", ("Hi",)),)), Sampling(effort="none")))
+    assert not {"thinking", "output_config"} & set(body)
+    assert body["max_tokens"] == 4096
+
+
+@pytest.mark.parametrize(
+    ("model", "temperature"),
+    [("claude-sonnet-4-6", 0.0), ("claude-opus-4-7", None), ("claude-sonnet-5", None), ("claude-mythos-preview", None)],
+)
+def test_a_judge_sends_no_temperature_to_models_that_refuse_one(model, temperature):
+    assert Sampling().as_judge(model).temperature == temperature
 
 
 REPLIES: list[tuple[Dialect, dict[str, Any], tuple[str, str, str, int | None, int | None]]] = [

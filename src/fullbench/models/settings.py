@@ -84,7 +84,9 @@ class Sampling:
         return {name: value for name, value in asdict(self).items() if value not in (None, {}, "default")}
 
 
-_REASONS = re.compile(r"(?:^|/)(?:o[1-9](?:-|$)|gpt-[5-9](?!.*chat)|claude-opus-4[-.][7-9]|claude-[a-z]+-[5-9])")
+_REASONS = re.compile(
+    r"(?:^|/)(?:o[1-9](?:-|$)|gpt-[5-9](?!.*chat)|claude-opus-4[-.][7-9]|claude-[a-z]+-[5-9]|claude-mythos)"
+)
 """Models that refuse a request with a temperature in it: they sample in their own way while they reason."""
 _SETTLES = frozenset({"temperature", "thinking", "reasoning", "reasoning_effort", "generationConfig"})
 """What in `extra` says how to sample, or makes a model reason, which some then refuse to do at temperature 0."""

@@ -17,19 +17,22 @@ from fullbench.nouns.model import Prompt
 REPLY_TOKENS = 4_096
 """What every model of theirs may write, the oldest included."""
 
-_ADAPTS = re.compile(r"claude-(?:[a-z]+-)?(?:4[-.][6-9]|[5-9])")
+_ADAPTS = re.compile(r"claude-(?:[a-z]+-)?(?:4[-.][6-9]|[5-9])|claude-mythos")
 """Models that settle themselves how long they think, within an effort; older ones take a number of tokens."""
 
 _BUDGETS = {"minimal": 1_024, "low": 1_024, "medium": 4_096, "high": 16_384}
 
 
 def _thinking(model: str, effort: str | None) -> tuple[dict[str, Any], int]:
-    """The settings that make a model think, and the tokens that its limit must have on top for that."""
-    if effort is None:
+    """The settings that make a model think, and the tokens that its limit must have on top for that.
+
+    Newer models keep what they thought to themselves unless a summary is asked for.
+    """
+    if effort in {None, "none"}:  # nothing is thought where nothing is said
         return {}, 0
+    budget = _BUDGETS.get(str(effort), _BUDGETS["high"])
     if _ADAPTS.search(model):
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}, 0
-    budget = _BUDGETS.get(effort, _BUDGETS["high"])
+        return {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": effort}}, budget
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}, budget
 
 
