@@ -68,6 +68,7 @@ def answer(
     from fullbench.files.nouns import read_items, write_responses
     from fullbench.files.pictures import allowing
     from fullbench.files.pictures import without_pictures as unseen
+    from fullbench.files.writers import check_target
     from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
@@ -77,6 +78,7 @@ def answer(
     from fullbench.studies.progress import watching
     from fullbench.studies.sight import refuse_blind
 
+    check_target(out, items)
     models = [specs.contestant(spec) for spec in contestants]
     with allowing(*pictures_from or (), urls=fetch_urls), unseen(without_pictures):
         every = list(read_items(items, question=question))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,6 +49,10 @@ def check(
     return 0 if all(entry.works for entry in tried) else 1
 
 
+_ADDRESS = re.compile(r"(?:localhost|\d+(?:\.\d+){3})(?:[:/]|$)|[\w-]+(?:\.[\w-]+)+(?::\d+|/)")
+"""What is meant as the address of a server: this machine, numbers with dots, or a name with a port or a path."""
+
+
 def _models(target: str, *, safe: bool) -> list[Model]:
     from fullbench.errors import InputError
     from fullbench.models.trying import served_at
@@ -62,6 +67,8 @@ def _models(target: str, *, safe: bool) -> list[Model]:
             )
         say(f"{target} serves {len(listed)}: {', '.join(listed[:5])}{' ...' if len(listed) > 5 else ''}")
         return [specs.contestant(f"openai:{name}@{target}") for name in listed[:1]]
+    if _ADDRESS.match(target) and not Path(target).exists():
+        raise InputError(f"{target!r} looks like an address; write http://{target}, with /v1 where the server has it")
     if Path(target).suffix == ".toml" or Path(target).is_file():
         return _of_study(Path(target), safe=safe)
     asked = plan.models_asked([specs.judge(target)])

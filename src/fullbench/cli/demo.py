@@ -30,12 +30,15 @@ def demo(
     """
     import time
 
+    from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.reports.overview import page
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.progress import clock
     from fullbench.studies.study import Study
 
+    if out.exists() and not out.is_dir():
+        raise InputError("this is a file, and a folder is written; name a new one", path=out)
     started = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     study = Study("demo", benchmark="court", ledger=out / "demo.ledger", report=out / "index.html")

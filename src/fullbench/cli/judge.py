@@ -102,6 +102,7 @@ def judge(
     from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.case import ORDERS
+    from fullbench.reports.files import check_page
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
@@ -112,6 +113,8 @@ def judge(
         raise InputError(
             "on what do the judges rule? Give --ballot score:1-5 (or choice+tie, ranking), or --rubric FILE"
         )
+    if report is not None:
+        check_page(report)
     if orders not in ORDERS:
         raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
     study = Study(

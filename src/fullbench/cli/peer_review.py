@@ -108,9 +108,12 @@ def peer_review(
     """
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
+    from fullbench.reports.files import check_page
     from fullbench.studies.kinds.peer_review import Reviewing
     from fullbench.studies.study import Study
 
+    if report is not None:
+        check_page(report)
     named = tuple(_words(contestants) or ())
     if best_first and not named:
         raise InputError("--best-first says in which order --contestants are named; name them")

@@ -128,7 +128,8 @@ def report(
         shown = (
             list(specs.benchmark(benchmark).tables(record)) if benchmark
             else tables(
-                columns, against=against, rule=joining, visible=visible, seed=seed, corrected=corrected,
+                columns, against=against and seated.judges_named(book, [against])[0], rule=joining, visible=visible,
+                seed=seed, corrected=corrected,
                 spent=spent,
             )
         )  # fmt: skip

@@ -15,6 +15,7 @@ import numpy as np
 
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Due
+from fullbench.errors import InputError
 from fullbench.figures import among, clustered, leaderboard, not_compared, repeats
 from fullbench.figures import corrected as corrections
 from fullbench.figures.judging import FIGURES, SHAPES, Agreement, Met, agreements, meet
@@ -55,6 +56,9 @@ def tables(
     before, so that the columns need not hold what they are made of.
     """
     columns = _columns(verdicts)
+    if against is not None and against not in columns.judges():
+        there = ", ".join(columns.judges()) or "none"
+        raise InputError(f"there is no judge {against!r} to compare the others with; there are: {there}")
     other = against or (PEOPLE if PEOPLE in columns.judges() else None)
     chosen = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
     shown = corrections.tables(columns) if corrected else []

@@ -108,6 +108,8 @@ def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int | None, I
 
 def item_of(fields: Fields, question: str | None) -> Item:
     """The item of one row."""
+    if not fields.has("id") and fields.has("item") and (fields.has("contestant") or fields.has("model")):
+        raise fields.error("this row is a response to an item, and no item; were items and responses exchanged?")
     name = fields.name("id")
     turns = fields.json("turns")
     if turns is None:

@@ -74,11 +74,16 @@ def _opened(path: Path) -> Iterator[io.BufferedIOBase]:
         with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
             yield file
     except FileNotFoundError as error:
-        raise InputError("there is no such file", path=path) from error
+        fetch = "; files are read from this machine: download it first" if _is_address(path) else ""
+        raise InputError(f"there is no such file{fetch}", path=path) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"the gzip data is damaged or cut short ({error}); fetch it again", path=path) from error
     except OSError as error:
         raise InputError(f"the file cannot be read ({error.strerror or error})", path=path) from error
+
+
+def _is_address(path: Path) -> bool:
+    return path.parts[:1] in {("http:",), ("https:",)}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -51,6 +51,13 @@ def write_rows(
             return _write_json(path, file, rows, array=suffix == ".json")
 
 
+def check_target(path: Path, *sources: Path) -> None:
+    """Refuse a file of a kind that is not written, and one that is read here, before anything is asked."""
+    suffix_of(path)
+    if any(source.exists() and path.exists() and path.samefile(source) for source in sources):
+        raise InputError("this is a file that is read here, and it would be overwritten; name another", path=path)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A path to write to; when the block ends well it takes the place of `path`, and otherwise it is gone."""

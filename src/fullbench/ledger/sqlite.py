@@ -29,7 +29,7 @@ class Sqlite:
     def __init__(self, path: Path, durability: Durability) -> None:
         self.path = path
         self.place = str(path)
-        self.folder: Path | None = path.with_name(path.name + ".pictures")
+        self.folder: Path | None = path.parent / f"{path.name}.pictures"
         self._durability = durability
         self._opened = opening.Opened(path, schema.VERSION)
         self._file: tuple[int, int] | None = None

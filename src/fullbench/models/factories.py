@@ -19,6 +19,7 @@ from fullbench.errors import InputError
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.settings import Key, Limits, Sampling
+from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.model import Model
 
 
@@ -245,7 +246,8 @@ def read_options(spec: str, options: Mapping[str, str], known: Mapping[str, Call
     read = {}
     for name, word in options.items():
         if name not in known:
-            raise InputError(f"{spec!r} has no option {name!r}; known: {', '.join(sorted(known)) or 'none'}")
+            near = did_you_mean(name, known) or ";"
+            raise InputError(f"{spec!r} has no option {name!r}{near} known: {', '.join(sorted(known)) or 'none'}")
         try:
             read[name] = known[name](word)
         except ValueError as error:

@@ -59,6 +59,29 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+_PROVIDERS = {
+    "gpt-": "openai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4": "openai",
+    "claude": "anthropic",
+    "gemini-": "gemini",
+}
+"""How names of models begin that people type without their provider."""
+
+
+def spec_meant(name: str, known: Iterable[str]) -> str:
+    """The same as `did_you_mean` for judges and models, which need a provider, and each a word of its own.
+
+    >>> spec_meant("gpt-4o", []), spec_meant("length,chance", ["length"])[:24]
+    ("; did you mean 'openai:gpt-4o'?", '; name each by itself, n')
+    """
+    if "," in name:
+        return "; name each by itself, not with commas between."
+    provider = next((kind for begin, kind in _PROVIDERS.items() if name.startswith(begin)), "")
+    return f"; did you mean '{provider}:{name}'?" if provider else did_you_mean(name, known)
+
+
 _every = cache(entry_points)  # looking through all that is installed takes milliseconds, so it is done once
 
 
@@ -77,7 +100,7 @@ def load(kind: Kind, name: str) -> Any:
     """The plugin of that name. A plugin that does not load is an error that says so, never a silent gap."""
     known = installed(kind)
     if name not in known:
-        hint = did_you_mean(name, known) or "."
+        hint = (spec_meant if kind == "models" else did_you_mean)(name, known) or "."
         raise InputError(f"there is no {_WHAT[kind]} {name!r}{hint} Installed: {', '.join(names(kind)) or 'none'}")
     entry = known[name]
     try:

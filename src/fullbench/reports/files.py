@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fullbench.errors import InputError
 from fullbench.files.writers import replacing
+
+
+def check_page(path: Path) -> None:
+    """Refuse a name under which nobody's browser would open a page."""
+    if path.suffix.lower() not in {".html", ".htm"} or path.is_dir():
+        raise InputError("a page is HTML: give it a name that ends in .html", path=path)
 
 
 def write_file(path: str | Path, data: bytes | str) -> Path:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from fullbench.errors import InputError
 from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.doors import did_you_mean
+from fullbench.nouns.doors import spec_meant
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.registry import Spec, judging, load, names
@@ -79,7 +79,7 @@ def judge(spec: str) -> Judge:
         return judge_by(parsed.kind, load("metrics", parsed.kind), parsed.name, parsed.options)
     if parsed.kind not in names("models"):
         known = sorted({*judging(), *names("models")})
-        hint = did_you_mean(parsed.kind, known) or "."
+        hint = spec_meant(parsed.kind, known) or "."
         raise InputError(
             f"there is no judge or model {parsed.kind!r} (in {spec!r}){hint} Installed: {', '.join(known)}"
         )

@@ -250,6 +250,11 @@ def own_cases(
 ) -> Iterator[Case]:
     """The cases of one's own data, for every ballot and criterion."""
     answers = list(responses)
+    if trials < 1:
+        raise InputError(f"a case is heard in 1 trial or more; found {trials}")
+    for criterion in criteria:
+        if not isinstance(criterion, str) or not criterion.strip():
+            raise InputError(f"a criterion has a name, such as 'overall' or 'accuracy'; found {criterion!r}")
     for spec in ballots:
         form = ballot(spec)
         for criterion in criteria:

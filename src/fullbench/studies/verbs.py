@@ -86,6 +86,10 @@ def answer(
     elif items is None:
         raise InputError("who answers? Write answer(items, contestant='openai:gpt-4o')")
     models = [specs.contestant(model) if isinstance(model, str) else model for model in contestants]
+    if not models or samples < 1:
+        raise InputError(
+            f"contestants answer: one or more, and once or more often; found {len(models)}, samples={samples}"
+        )
     asked = items_of(items if isinstance(items, str | Path) else _held(items), question=question)
     with _open(ledger) as book:
         names = [model.name for model in models]
@@ -131,7 +135,7 @@ def judge(
         if docket and not isinstance(docket[0], Case):
             raise InputError("who judges? Write judge(items, responses, judge='openai:gpt-4o', ballot='choice+tie')")
     else:
-        if ballot is None:
+        if ballot is None or ballot in ([], ()):
             raise InputError("on what ballot? Say ballot='choice+tie', 'score:1-5' or 'ranking'")
         asked = items_of(_held(items), question=question)
         forms = [form.spec if isinstance(form, Ballot) else form for form in _several(ballot)]
@@ -146,6 +150,10 @@ def judge(
         if not docket:
             raise InputError("there is no case to hear: no item has as many responses as the ballot shows at once")
     bench = [specs.judge(named) if isinstance(named, str) else named for named in _several(judge)]
+    if not bench or not all(isinstance(named, Judge) for named in bench):
+        raise InputError(
+            f"who judges? A judge is a spec such as 'openai:gpt-4o', or has name, settings and hear; found {judge!r}"
+        )
     with _open(ledger) as book:
         with watching("verdicts", [named.name for named in bench], len(docket), quiet=not in_notebook()) as watch:
             hearing.hear(bench, lambda _: docket, book, watch=watch)

@@ -11,6 +11,7 @@ from typing import Protocol, Unpack
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.table import Table
+from fullbench.reports.files import check_page
 from fullbench.studies.conduct import Conducted, Conductor
 from fullbench.studies.engines import Budget
 from fullbench.studies.study import Study
@@ -35,6 +36,8 @@ class Conducting(Protocol):
 
 def conductor(study: Study) -> Conducting:
     """What conducts a study of its kind."""
+    if study.report is not None:
+        check_page(study.report)
     if study.kind == "leaderboard":
         from fullbench.studies.kinds.leaderboard import Growing
 
