@@ -28,7 +28,7 @@ from fullbench.web.people.queue import Desk, Gone, Lease, Nothing
 from fullbench.web.people.showing import show
 from fullbench.web.people.studies import Study
 from fullbench.web.people.voting import Clash
-from fullbench.web.prose import prose
+from fullbench.web.prose import guideline
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
@@ -91,7 +91,7 @@ def preview(request: Request, study: Study, lease: Lease, following: str) -> HTM
     """A task as people will see it, for who leads the study: sending it keeps nothing and shows the next one."""
     return render(
         request, "work/task.html", **_values(request, study, lease), done=0, pace=0, left=0, change=False, problem="",
-        guidelines=prose(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
+        guidelines=guideline(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
         next_preview=following,
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ def sketch(request: Request, study: Study, lease: Lease, forecast: Forecast) -> 
     """A task of a study that is not made yet, as a piece of the page that makes it, with what the study takes."""
     return render(
         request, "work/_sketch.html", **_values(request, study, lease), forecast=forecast,
-        guidelines=prose(study.told(language_of(request))),
+        guidelines=guideline(study.told(language_of(request))),
     )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def _page(
         pace, left = desk.pace(connection, study, user.id), desk.left(connection, study, user.id)
     return render(
         request, "work/task.html", status=status, **_values(request, study, lease), done=done, pace=pace, left=left,
-        guidelines=prose(study.told(language_of(request))), change=lease.revision > 0, problem=problem,
+        guidelines=guideline(study.told(language_of(request))), change=lease.revision > 0, problem=problem,
         pilot=study.is_pilot, quick=study.is_quick, next_preview="",
     )  # fmt: skip
 
