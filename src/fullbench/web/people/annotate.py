@@ -19,7 +19,7 @@ from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Annotator, engine_of, settings_of
 from fullbench.web.pages import language_of, redirect, render
-from fullbench.web.people import desk, group_links, live, queue, studies, voting
+from fullbench.web.people import desk, estimating, group_links, live, queue, studies, voting
 from fullbench.web.people.bringing import Files
 from fullbench.web.people.estimating import Forecast
 from fullbench.web.people.forms import LONGEST
@@ -51,7 +51,9 @@ def home(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
     with reading(engine_of(request)) as connection:
         open_studies, more = desk.open_to(connection, user.id, page)
         left = {entry.study.id: desk.left(connection, entry.study, user.id) for entry in open_studies}
-    return render(request, "work/home.html", studies=open_studies, left=left, page=page, more=more)
+        minutes = {name: estimating.minutes(connection, name, count) for name, count in left.items()}
+    unfinished_first = sorted(open_studies, key=lambda entry: not left[entry.study.id])
+    return render(request, "work/home.html", studies=unfinished_first, left=left, minutes=minutes, page=page, more=more)
 
 
 @router.get("/work/{study_id}")
