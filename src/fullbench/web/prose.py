@@ -6,6 +6,7 @@ other hosts are links, and what the libraries make is cleaned once more by a lis
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from markupsafe import Markup, escape
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
+_OWN_PICTURE = re.compile(r"/pictures/[0-9a-f]{64}")
 LONGEST = 100_000
 """Longer texts are shown as they are: nobody reads them rendered, and a page must not wait for them."""
 _MATH = {
@@ -47,15 +49,31 @@ def prose(text: str) -> Markup:
     >>> "<math" in prose("It is $\\frac{1}{2}$.")
     True
     """
+    return _rendered(text)
+
+
+@lru_cache(maxsize=256)
+def guideline(text: str) -> Markup:
+    """The same for what organisers write: pictures of this site are shown, those of others are links as ever.
+
+    >>> str(guideline("![a cat](/pictures/" + "ab" * 32 + ")")).startswith('<p><img src="/pictures/abab')
+    True
+    >>> "<img" in guideline("![a cat](https://elsewhere.example/cat.png)")
+    False
+    """
+    return _rendered(text, own_pictures=True)
+
+
+def _rendered(text: str, *, own_pictures: bool = False) -> Markup:
     import nh3
 
     if len(text) > LONGEST:
         return Markup("<pre>{}</pre>").format(text)
-    made = _renderer().render(_bracketed(text))
+    made = _renderer(own_pictures).render(_bracketed(text))
     clean = nh3.clean(
         made,
-        tags=_TAGS,
-        attributes=_ATTRIBUTES,
+        tags=_TAGS | {"img"} if own_pictures else _TAGS,
+        attributes=_ATTRIBUTES | {"img": {"src", "alt"}} if own_pictures else _ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
@@ -86,14 +104,14 @@ def _bracketed(text: str) -> str:
     return "```".join(parts)
 
 
-@lru_cache(maxsize=1)
-def _renderer() -> MarkdownIt:
+@lru_cache(maxsize=2)
+def _renderer(own_pictures: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
     made = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     made.use(dollarmath_plugin, allow_space=False, allow_digits=False, renderer=_formula)
-    made.add_render_rule("image", _picture)
+    made.add_render_rule("image", _own_picture if own_pictures else _picture)
     for name in ("heading_open", "heading_close"):
         made.add_render_rule(name, _heading)
     made.add_render_rule("th_open", _cell)
@@ -115,6 +133,15 @@ def _picture(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> s
     """A picture of somewhere else is a link: no reader's address goes to a host that an answer names."""
     token = tokens[place]
     return f'<a href="{escape(token.attrGet("src") or "")}">{escape(token.content or token.attrGet("src") or "")}</a>'
+
+
+def _own_picture(_self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
+    """A picture that lies on this site, by its digest; others as ever."""
+    token = tokens[place]
+    source = str(token.attrGet("src") or "")
+    if not _OWN_PICTURE.fullmatch(source):
+        return _picture(_self, tokens, place, options, env)
+    return f'<img src="{source}" alt="{escape(token.content)}">'
 
 
 def _heading(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:

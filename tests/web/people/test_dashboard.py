@@ -68,7 +68,7 @@ def test_whoever_misses_most_known_answers_stands_first():
 def voted(live):
     """A study in which two people voted on six pairs and one known one; on two of them they disagree."""
     with writing(live.engine) as connection:
-        study = studies.create(connection, studies.Plan("charts", "pair", votes=2, gold_every=3))
+        study = studies.create(connection, studies.Plan("charts", "pair", votes=2, gold_every=1))
         studies.add(connection, study, [pair(f"q{number}") for number in range(6)])
         studies.add_known(connection, study, [(pair("gold"), {"best": 0})], "gold")
         study = studies.study(connection, study.id)

@@ -23,8 +23,8 @@ HERE = {"/work/{study_id}", "/work/{study_id}/votes", "/organise/{study_id}", "/
         "/organise/{study_id}/tasks/{task}", "/organise/{study_id}/preview", "/join/{secret}",
         "/take/{study_id}/{secret}"}  # fmt: skip
 NO_PAGE = re.compile(
-    r"^/(api/|static|health|ready|metrics|events|robots|openapi|pictures|uploads)|\.(svg|png|txt|json)$|"
-    r"/(next|back|board|parcels/\{parcel\}|votes\.\{form\}|arrivals\.csv|votes/\{lease\})$"
+    r"^/(api/|static|health|ready|metrics|events|robots|openapi|pictures|logos|uploads)|\.(svg|png|txt|json)$|"
+    r"/(results\.\{form\}|next|back|board|parcels/\{parcel\}|votes\.\{form\}|arrivals\.csv|votes/\{lease\})$"
 )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import func, select
 
 from fullbench import Item, Response
 from fullbench.web.database import reading
-from fullbench.web.people import estimating
+from fullbench.web.people import estimating, importing
 from fullbench.web.people.content import Content
+from fullbench.web.people.importing import Material
 from fullbench.web.people.studies import Plan, Study
 from fullbench.web.people.tables import studies
 from tests.browsing import PATIENCE
@@ -43,6 +46,27 @@ def test_a_sketch_keeps_no_study_and_says_what_is_wrong(app, organiser):
     assert "which was not sent along" in organiser.post("/organise/new/sketch", data=fields, files=files).text
     with reading(app.state.engine) as connection:
         assert connection.execute(select(func.count()).select_from(studies)).scalar_one() == 0
+
+
+def test_answers_are_known_to_pairs_that_the_draw_left_out(tmp_path):
+    """One pair of three is drawn for each item, and the answers to two others are known."""
+    files = {
+        "items": [{"id": "q", "question": "?"}],
+        "responses": [{"item": "q", "contestant": name, "text": name} for name in "xyz"],
+        "gold": [{"item": "q", "contestants": list(two), "marks": [1, 0]} for two in ("xy", "yz", "xz")],
+    }
+    for name, rows in files.items():
+        (tmp_path / f"{name}.jsonl").write_bytes(lines(rows).read())
+    paths = {name: tmp_path / f"{name}.jsonl" for name in files}
+    material = Material(items=paths["items"], responses=(paths["responses"],), per_item=1)
+    study = Study.sketched(Plan("s", "pair"))
+    (drawn,) = importing.planned(study, material).contents
+    names = {response.contestant for response in drawn.responses}
+    others = [row for row in files["gold"] if set(row["contestants"]) != names]
+    paths["gold"].write_bytes(lines(others).read())
+    tasks = importing.planned(study, replace(material, gold=paths["gold"]))
+    assert tasks.contents == [drawn]
+    assert len(tasks.known["gold"]) == 2
 
 
 def test_the_form_draws_the_first_task_as_it_is_filled_in(live, browser, axe, tmp_path):

@@ -19,7 +19,7 @@ from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Annotator, engine_of, settings_of
 from fullbench.web.pages import language_of, redirect, render
-from fullbench.web.people import desk, group_links, live, queue, studies, voting
+from fullbench.web.people import desk, estimating, group_links, live, queue, studies, voting
 from fullbench.web.people.bringing import Files
 from fullbench.web.people.estimating import Forecast
 from fullbench.web.people.forms import LONGEST
@@ -28,7 +28,7 @@ from fullbench.web.people.queue import Desk, Gone, Lease, Nothing
 from fullbench.web.people.showing import show
 from fullbench.web.people.studies import Study
 from fullbench.web.people.voting import Clash
-from fullbench.web.prose import prose
+from fullbench.web.prose import guideline
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
@@ -51,7 +51,9 @@ def home(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
     with reading(engine_of(request)) as connection:
         open_studies, more = desk.open_to(connection, user.id, page)
         left = {entry.study.id: desk.left(connection, entry.study, user.id) for entry in open_studies}
-    return render(request, "work/home.html", studies=open_studies, left=left, page=page, more=more)
+        minutes = {name: estimating.minutes(connection, name, count) for name, count in left.items()}
+    unfinished_first = sorted(open_studies, key=lambda entry: not left[entry.study.id])
+    return render(request, "work/home.html", studies=unfinished_first, left=left, minutes=minutes, page=page, more=more)
 
 
 @router.get("/work/{study_id}")
@@ -91,7 +93,7 @@ def preview(request: Request, study: Study, lease: Lease, following: str) -> HTM
     """A task as people will see it, for who leads the study: sending it keeps nothing and shows the next one."""
     return render(
         request, "work/task.html", **_values(request, study, lease), done=0, pace=0, left=0, change=False, problem="",
-        guidelines=prose(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
+        guidelines=guideline(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
         next_preview=following,
     )  # fmt: skip
 
@@ -100,7 +102,7 @@ def sketch(request: Request, study: Study, lease: Lease, forecast: Forecast) -> 
     """A task of a study that is not made yet, as a piece of the page that makes it, with what the study takes."""
     return render(
         request, "work/_sketch.html", **_values(request, study, lease), forecast=forecast,
-        guidelines=prose(study.told(language_of(request))),
+        guidelines=guideline(study.told(language_of(request))),
     )  # fmt: skip
 
 
@@ -112,7 +114,7 @@ def _page(
         pace, left = desk.pace(connection, study, user.id), desk.left(connection, study, user.id)
     return render(
         request, "work/task.html", status=status, **_values(request, study, lease), done=done, pace=pace, left=left,
-        guidelines=prose(study.told(language_of(request))), change=lease.revision > 0, problem=problem,
+        guidelines=guideline(study.told(language_of(request))), change=lease.revision > 0, problem=problem,
         pilot=study.is_pilot, quick=study.is_quick, next_preview="",
     )  # fmt: skip
 

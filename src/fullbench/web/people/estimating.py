@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,6 +81,12 @@ def timed(connection: Connection, studies: Sequence[str]) -> list[float]:
     """The seconds of the latest votes in these studies: one of them and its pilots."""
     query = select(votes.c.seconds).where(votes.c.study.in_(studies), votes.c.revision == 1, votes.c.seconds > 0)
     return list(connection.execute(query.order_by(votes.c.id.desc()).limit(RECENT)).scalars())
+
+
+def minutes(connection: Connection, study: str, count: int) -> int:
+    """How long so many tasks of a study take, by the votes that were given in it; 0 where they are too few to say."""
+    seconds = timed(connection, [study])
+    return math.ceil(count * median(seconds) / 60) if len(seconds) >= FEWEST else 0
 
 
 def _reading(content: Content) -> float:

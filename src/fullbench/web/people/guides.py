@@ -8,7 +8,7 @@ before, Chinese after.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -81,6 +81,21 @@ def in_language(text: str, language: Language) -> str:
     """
     parts = _CHINESE.split(text, maxsplit=1)
     return parts[-1 if language == "zh" else 0].strip() if len(parts) > 1 else text
+
+
+def with_pictures(text: str, addresses: Mapping[str, str], *, unnamed_too: bool = False) -> str:
+    """A text whose pictures are named by files, with their addresses on the site; those that it does not name stand at
+    the end of each language's part, if they are wanted.
+
+    >>> with_pictures("Look: ![a cat](cat.png)", {"cat.png": "/pictures/ab"})
+    'Look: ![a cat](/pictures/ab)'
+    """
+    unnamed = [address for name, address in addresses.items() if f"]({name})" not in text]
+    for name, address in addresses.items():
+        text = text.replace(f"]({name})", f"]({address})")
+    further = "".join(f"\n\n![]({address})" for address in unnamed) if unnamed_too else ""
+    parts = _CHINESE.split(text, maxsplit=1)
+    return "\n\n<!-- zh -->\n\n".join(part.strip() + further for part in parts) if further else text
 
 
 def anchors(text: str, scale: Sequence[str]) -> dict[str, str]:

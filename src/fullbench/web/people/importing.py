@@ -95,8 +95,11 @@ def planned(study: Study, material: Material) -> Planned:
     for role, path in roles:
         if path is not None:
             labels = read_verdicts(path, ballot=study.rules.ballot)
-            split = sources.with_answers(study.kind, contents, labels)
-            contents, known[role] = split.work, split.known
+            # An answer may be known to a pair that the draw left out: it is asked about all the same.
+            every = _contents(study, replace(material, per_item=0))[0] if material.per_item else contents
+            known[role] = sources.with_answers(study.kind, every, labels).known
+            set_apart = {_pair(content) for content, _ in known[role]}
+            contents = [content for content in contents if _pair(content) not in set_apart]
     if material.limit:
         left_out = replace(left_out, over_limit=max(0, len(contents) - material.limit))
         contents = contents[: material.limit]
@@ -109,6 +112,11 @@ def planned(study: Study, material: Material) -> Planned:
             )
         )
     return Planned(contents, known, left_out, gain)
+
+
+def _pair(content: Content) -> tuple[str, frozenset[str]]:
+    """What a label names a task by."""
+    return content.item.id, frozenset(response.contestant for response in content.responses)
 
 
 def make(

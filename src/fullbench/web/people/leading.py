@@ -1,5 +1,5 @@
 """What leads do with a study that is there: look at every task with its votes, rule on splits, preview, pilot, assign
-and invite people, throw a draft away."""
+and invite people, throw a study away."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _task_page(request: Request, study_id: str, task: int, problem: str = "", st
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         there = task_at(connection, study, task)
-        every = [split.id for split in adjudicating.listed(connection, study) if split.standing == "split"]
+        following = _split_after(connection, study, task)
         people = names(connection)
     content = Content.of(there.content)
 
@@ -82,8 +82,15 @@ def _task_page(request: Request, study_id: str, task: int, problem: str = "", st
     return render(
         request, "work/lead_task.html", status=status, study=study, task=there, shown=_seen(request, study, there),
         people=people, said=said, standings=STANDINGS, problem=problem, lead=True,
-        following=next((number for number in every if number > task), None), key="", started=0.0, trial=False,
+        following=following, key="", started=0.0, trial=False,
     )  # fmt: skip
+
+
+def _split_after(connection: Connection, study: Study, task: int) -> int | None:
+    """The next task that waits for a ruling: one after this, else the first."""
+    waiting = [split.id for split in adjudicating.listed(connection, study) if split.standing == "split"]
+    others = [number for number in waiting if number != task]
+    return next((number for number in others if number > task), others[0] if others else None)
 
 
 @router.post("/organise/{study_id}/tasks/{task}/ruling")
@@ -97,7 +104,11 @@ def rule(request: Request, user: Organiser, study_id: str, task: int, form: Form
             audit.write(connection, user, "split ruled on", study.name, address=address_of(request), task=task)
     except UserError as error:
         return _task_page(request, study_id, task, sentence(error), 422)
-    return redirect(request, f"/organise/{study_id}/tasks/{task}", flash=key("The ruling is kept; all votes stay."))
+    with reading(engine_of(request)) as connection:
+        following = _split_after(connection, study, task) or task
+    return redirect(
+        request, f"/organise/{study_id}/tasks/{following}", flash=key("The ruling is kept; all votes stay.")
+    )
 
 
 @router.get("/organise/{study_id}/preview")
@@ -128,12 +139,12 @@ def pilot(request: Request, user: Organiser, study_id: str, form: Form) -> Respo
 
 @router.post("/organise/{study_id}/throw-away")
 def throw_away(request: Request, user: Organiser, study_id: str) -> Response:
-    """Remove a draft."""
+    """Remove a study that nobody voted in."""
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         piloting.throw_away(connection, study)
-        audit.write(connection, user, "draft thrown away", study.name, address=address_of(request))
-    return redirect(request, "/organise", flash=key("The draft is gone."))
+        audit.write(connection, user, "study thrown away", study.name, address=address_of(request))
+    return redirect(request, "/organise", flash=key("The study is gone."))
 
 
 @router.post("/organise/{study_id}/assign")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +18,9 @@ from starlette.background import BackgroundTask
 from fullbench.errors import InputError, UserError
 from fullbench.nouns.note import sentence
 from fullbench.reports.cells import with_n
-from fullbench.web import ledgers
+from fullbench.web import ledgers, pictures
 from fullbench.web.accounts import audit
+from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.guard import Organiser, address_of, engine_of, ledger_of, settings_of, writers_of
 from fullbench.web.pages import language_of, redirect, render
@@ -46,7 +48,7 @@ from fullbench.web.people.estimating import Forecast
 from fullbench.web.people.kinds import kind_of, kinds
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tally import contents, counted, names
-from fullbench.web.prose import prose
+from fullbench.web.prose import guideline
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.localised import localised
 from fullbench.web.words import Language, key
@@ -109,6 +111,9 @@ def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depe
     try:
         plan = uploads.plan(sent.fields)
         with uploads.unpacked(sent, settings, user) as files, writing(engine_of(request)) as connection:
+            shown = {name: data for name, data in sent.pictures.items() if f"]({name})" in plan.guidelines}
+            told = guides.with_pictures(plan.guidelines, _kept(connection, request, user, shown))
+            plan = replace(plan, guidelines=told)
             material = uploads.material(sent.fields, files, ledger_of(request))
             draft = sent.fields.get("stage") == "draft"
             imported = importing.make(connection, settings, user, plan, material, draft=draft)
@@ -130,13 +135,14 @@ def overview(request: Request, _user: Organiser, study_id: str, width: Width = N
         pilots = piloting.pilots(connection, study)
         main = studies.find(connection, str(study.rules.options.get("pilot_of") or ""))
         arrived = group_links.taken(connection, study)
+        unused = piloting.is_unused(connection, study)
         takes = _forecast(connection, study, values["progress"].tasks, pilots, pay)
     return render(
-        request, "work/study.html", study=study, topic=live.topic(study.id), shown=prose(study.told(language)),
+        request, "work/study.html", study=study, topic=live.topic(study.id), shown=guideline(study.told(language)),
         forms=FORMS, ledger=settings_of(request).ledger, pilots=pilots, main=main, width=width,
         editable=study.guidelines or _both(study), gain=_gain(study), omitted=omitted.of_study(study).notes(),
         ledger_studies=_studies(request), group=group_links.GroupLink.of(study), arrived=arrived,
-        forecast=takes, **values,
+        forecast=takes, unused=unused, **values,
     )  # fmt: skip
 
 
@@ -204,13 +210,27 @@ def state(request: Request, user: Organiser, study_id: str, form: Form) -> Respo
 
 
 @router.post("/organise/{study_id}/guidelines")
-def edit_guidelines(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
-    """Write the guidelines anew."""
+def edit_guidelines(
+    request: Request, user: Organiser, study_id: str, sent: Annotated[uploads.Sent, Depends(uploads.sent)]
+) -> Response:
+    """Write the guidelines anew, with the pictures sent along."""
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        studies.set_guidelines(connection, study.id, form.get("guidelines", ""))
+        text = guides.with_pictures(
+            sent.fields.get("guidelines", ""), _kept(connection, request, user, sent.pictures), unnamed_too=True
+        )
+        studies.set_guidelines(connection, study.id, text)
         audit.write(connection, user, "guidelines written", study.name, address=address_of(request))
     return redirect(request, f"/organise/{study_id}", flash=key("The guidelines are changed."))
+
+
+def _kept(connection: Connection, request: Request, user: User, brought: Mapping[str, bytes]) -> dict[str, str]:
+    """The addresses of pictures that came with a form, by their names."""
+    settings = settings_of(request)
+    return {
+        name: pictures.picture_url(pictures.keep(connection, settings, user, data).picture.digest)
+        for name, data in brought.items()
+    }
 
 
 @router.post("/organise/{study_id}/members")

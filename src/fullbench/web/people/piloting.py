@@ -1,5 +1,5 @@
-"""A pilot: a few tasks of a study in a study of their own, so that its votes are never taken for others; and drafts
-that are thrown away."""
+"""A pilot: a few tasks of a study in a study of their own, so that its votes are never taken for others; and studies
+that are thrown away before anybody voted."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fullbench.web.people.tables import (
     arrivals,
     campaign_items,
     conflicts,
+    drafts,
     guidelines,
     leases,
     members,
@@ -71,17 +72,24 @@ def make(connection: Connection, study: Study, count: int) -> Study:
     return studies.study(connection, new_pilot.id)
 
 
+def is_unused(connection: Connection, study: Study) -> bool:
+    """Whether nobody voted in a study, so that it can be thrown away."""
+    return connection.execute(select(votes.c.id).where(votes.c.study == study.id).limit(1)).first() is None
+
+
 def throw_away(connection: Connection, study: Study) -> None:
-    """Remove a draft with all its tasks. A study that anybody worked in stays: votes are never thrown away."""
-    cast = connection.execute(select(func.count()).where(votes.c.study == study.id)).scalar_one()
-    if study.stage != "draft" or cast:
+    """Remove a study with all its tasks. One that anybody worked in stays: votes are never thrown away."""
+    if not is_unused(connection, study):
+        count = connection.execute(select(func.count()).where(votes.c.study == study.id)).scalar_one()
         raise InputError(
             Note(
-                "web.wrong.only-a-draft-is-thrown-away",
-                "only a draft can be thrown away; {name!r} is {stage}, with {n:,} votes",
-                name=study.name, stage=study.stage, n=cast,
+                "web.wrong.a-study-with-votes-stays",
+                "a study without votes can be thrown away; {name!r} has {n:,}: close it, and it stays as a record",
+                name=study.name, n=count,
             )
         )  # fmt: skip
+    held = select(slots.c.id).where(slots.c.study == study.id)
+    connection.execute(delete(drafts).where(drafts.c.slot.in_(held)))
     own = select(tasks.c.id).where(tasks.c.study == study.id)
     connection.execute(delete(conflicts).where(conflicts.c.task.in_(own) | conflicts.c.other.in_(own)))
     connection.execute(delete(task_authors).where(task_authors.c.task.in_(own)))

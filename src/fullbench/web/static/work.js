@@ -180,7 +180,7 @@
     if (!one) return;
     const kept = read(mine + "draft." + one.elements.lease.value);
     if (kept) fill(one, kept);
-    ranking(one);
+    ranking.start(one, draft);
     conditional(one);
     activate(0);
     const heading = task().querySelector(".asked");
@@ -200,68 +200,11 @@
     }
   }
 
-  // Ranking: numbers pressed in order, arrows on the focused line, or drag.
-
-  let picked = [];
-  function ranking(one) {
-    picked = [];
-    const list = one.querySelector("ol.rank");
-    if (!list) return;
-    const order = one.elements.order.value.split(",").filter(Boolean);
-    for (const at of order) list.append(list.querySelector(`[data-place="${CSS.escape(at)}"]`));
-    if (order.length) noted(one, list);
-    let moving = null;
-    list.addEventListener("dragstart", (event) => { moving = event.target.closest("li"); });
-    list.addEventListener("dragover", (event) => {
-      event.preventDefault();
-      const over = event.target.closest("li");
-      if (!moving || !over || over === moving) return;
-      const half = over.getBoundingClientRect();
-      over[event.clientY > half.top + half.height / 2 ? "after" : "before"](moving);
-    });
-    list.addEventListener("drop", (event) => { event.preventDefault(); noted(one, list); });
-    list.addEventListener("click", (event) => {
-      const way = event.target.closest("button[data-move]")?.dataset.move;
-      const line = event.target.closest("li");
-      if (line && !way) { pick(one, line.dataset.number); return; }
-      const other = way === "up" ? line.previousElementSibling : way === "down" ? line.nextElementSibling : null;
-      if (!other) return;
-      other[way === "up" ? "before" : "after"](line);
-      noted(one, list);
-    });
-    list.addEventListener("keydown", (event) => {
-      const line = event.target.closest("li");
-      const other = event.key === "ArrowUp" ? line.previousElementSibling : event.key === "ArrowDown" ? line.nextElementSibling : null;
-      if (!other) return;
-      event.preventDefault();
-      event.stopPropagation();
-      other[event.key === "ArrowUp" ? "before" : "after"](line);
-      line.focus();
-      noted(one, list);
-    });
-  }
-  // An order that nobody touched is sent when it is confirmed: by a second Enter.
+  // Ranking is ranking.js. An order that nobody touched is sent by a second Enter.
+  const ranking = window.fullbenchRanking;
   function untouched(one) {
-    const list = one.querySelector("ol.rank");
-    if (!list || one.elements.order.value) return false;
-    noted(one, list);
+    if (!ranking.isUntouched(one)) return false;
     say(words.confirm);
-    return true;
-  }
-  function noted(one, list) {
-    one.elements.order.value = [...list.children].map((line) => line.dataset.place).join(",");
-    draft();
-  }
-  function pick(one, number) {
-    const list = one.querySelector("ol.rank");
-    const line = list && list.querySelector(`[data-number="${number}"]`);
-    if (!line || picked.includes(number)) return Boolean(line);
-    if (picked.length) list.querySelector(`[data-number="${picked.at(-1)}"]`).after(line);
-    else list.prepend(line);
-    picked.push(number);
-    if (picked.length >= list.children.length) picked = [];
-    for (const part of list.children) part.classList.toggle("picked", picked.includes(part.dataset.number));
-    noted(one, list);
     return true;
   }
 
@@ -321,7 +264,7 @@
       const mark = rated()[active].querySelector(`input[data-mark="${CSS.escape(event.key)}"]`);
       if (mark) { choose(mark); activate(active + 1); return; }
     }
-    if (/^[1-9]$/.test(event.key) && pick(one, event.key)) return;
+    if (/^[1-9]$/.test(event.key) && ranking.pick(one, event.key)) return;
     const pressed = CSS.escape(event.key);
     const found = one.querySelector(`[data-key="${pressed}"]:not(:disabled), [data-arrow="${pressed}"]:not(:disabled)`);
     if (!found) return;
