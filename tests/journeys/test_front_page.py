@@ -33,6 +33,10 @@ logo = "lab.png"
 [site.zh]
 title = "词语"
 description = "三个模型需要多少词？"
+[site.zh.labels]
+a = "甲 <类>"
+[site.labels]
+b = "Second kind"
 [site.studies.hard]
 title = "The hard items"
 description = "Items that are harder."
@@ -160,6 +164,16 @@ def test_another_study_and_another_language_have_their_own_words(served):
     assert '<a class="site" href="/">词语</a>' in chinese
     assert "三个模型需要多少词？" in header(chinese)
     assert "许可：" in header(chinese)
+    switches = re.findall(r'<nav class="switch".*?</nav>', chinese, re.DOTALL)
+    assert '<span class="of">任务</span>' in switches[0]
+    assert [unescape(one) for one in re.findall(r">([^<]+) <span class=\"tally", switches[0])] == [
+        "甲 <类>",
+        "Second kind",
+    ]
+    asked = unescape(re.search(r'href="([^"]+)">甲', chinese)[1])
+    assert "task=task%3Aa" in asked, "addresses have the name, not its label"
+    assert '<span class="badge">任务: 甲 &lt;类&gt;</span>' in get(f"{served.url}{asked}", "zh")
+    assert "总体" in re.search(r"<h2>.*?</h2>", chinese, re.DOTALL)[0]
 
 
 def test_what_is_downloaded_is_what_the_report_computes(served, copied, studied):
