@@ -158,8 +158,9 @@ def test_another_study_and_another_language_have_their_own_words(served):
     assert "The hard items</h1>" in hard
     assert "Items that are harder." in header(hard)
     assert "Lin Wei" in header(hard)
-    switch = re.search(r'<p class="others studies">.*?</p>', hard, re.DOTALL)[0]
-    assert "<strong>The hard items</strong>" in switch
+    switch = re.search(r'<nav class="switch studies".*?</nav>', hard, re.DOTALL)[0]
+    assert ' aria-current="true">The hard items</a>' in switch
+    assert '<a href="/">words</a>' in switch
     chinese = get(f"{served.url}/?study=words", "zh")
     assert '<a class="site" href="/">词语</a>' in chinese
     assert "三个模型需要多少词？" in header(chinese)

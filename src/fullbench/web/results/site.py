@@ -312,7 +312,7 @@ class _Site:
         self._page("verdicts.html", "public/site_verdicts.html", {**values, **more})
 
     def _about(self) -> None:
-        noted = edition.edition_of(self.connection).digest
+        noted = edition.edition_of(self.connection, self.study).digest
         source = {"fullbench": version("fullbench"), "ledger": noted, "made": time.strftime("%Y-%m-%d")}
         numbers = {
             "copied": self.copied,

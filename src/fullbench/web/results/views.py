@@ -95,7 +95,7 @@ class Views:
         shown = study or next(iter(there), "")
         return {"places": self.places, "names": self.names, "tab": tab, "studies": links,
                 "nothing": Filter(study=links.get(shown, "")), "shown_study": shown,
-                "in_study": links.get(shown, ""), "edition": edition_of(connection)}  # fmt: skip
+                "in_study": links.get(shown, ""), "edition": edition_of(connection, shown)}  # fmt: skip
 
     def home(
         self, connection: Connection, language: Language, study: str = "", task: str = ""
