@@ -33,6 +33,10 @@ logo = "lab.png"
 [site.zh]
 title = "词语"
 description = "三个模型需要多少词？"
+[site.zh.labels]
+a = "甲 <类>"
+[site.labels]
+b = "Second kind"
 [site.studies.hard]
 title = "The hard items"
 description = "Items that are harder."
@@ -154,12 +158,23 @@ def test_another_study_and_another_language_have_their_own_words(served):
     assert "The hard items</h1>" in hard
     assert "Items that are harder." in header(hard)
     assert "Lin Wei" in header(hard)
-    switch = re.search(r'<p class="others studies">.*?</p>', hard, re.DOTALL)[0]
-    assert "<strong>The hard items</strong>" in switch
+    switch = re.search(r'<nav class="switch studies".*?</nav>', hard, re.DOTALL)[0]
+    assert ' aria-current="true">The hard items</a>' in switch
+    assert '<a href="/">words</a>' in switch
     chinese = get(f"{served.url}/?study=words", "zh")
     assert '<a class="site" href="/">词语</a>' in chinese
     assert "三个模型需要多少词？" in header(chinese)
     assert "许可：" in header(chinese)
+    switches = re.findall(r'<nav class="switch".*?</nav>', chinese, re.DOTALL)
+    assert '<span class="of">任务</span>' in switches[0]
+    assert [unescape(one) for one in re.findall(r">([^<]+) <span class=\"tally", switches[0])] == [
+        "甲 <类>",
+        "Second kind",
+    ]
+    asked = unescape(re.search(r'href="([^"]+)">甲', chinese)[1])
+    assert "task=task%3Aa" in asked, "addresses have the name, not its label"
+    assert '<span class="badge">任务: 甲 &lt;类&gt;</span>' in get(f"{served.url}{asked}", "zh")
+    assert "总体" in re.search(r"<h2>.*?</h2>", chinese, re.DOTALL)[0]
 
 
 def test_what_is_downloaded_is_what_the_report_computes(served, copied, studied):

@@ -94,6 +94,8 @@ def test_a_logo_is_drawn_again_as_a_small_square(path):
         ('[site]\nlogo = "words.png"', "words.png"),
         ('[site]\nlogo = "torn.png"', "the logo 'torn.png' cannot be decoded; save it as PNG"),
         ('[site]\nlogo = "huge.png"', "the logo 'huge.png' has more than 16,000,000 pixels; make it smaller"),
+        ("[site.labels]\ntask = 3", "[site.labels] has 3 for 'task', which is no text of one line"),
+        ('[site]\nlabels = "x"', "site.labels is a table"),
         ('[site.zh]\nzh = "x"', "[site.zh] has an unknown field 'zh'"),
         ('[site.studies]\nhard = "x"', 'site.studies."hard" is a table'),
     ],

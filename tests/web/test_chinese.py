@@ -204,6 +204,10 @@ ANSWERS = {
 }
 
 
+FILES = ("/static", "/pictures", "/logos", "/results.", "/api/")
+"""What pages lead to and no reader reads: pictures, and data with the names that scripts know."""
+
+
 def walk(visitor, starts) -> tuple[dict[str, list[str]], Counter]:
     """Every page that can be reached by links, a few of each kind; what is English on each."""
     wrong: dict[str, list[str]] = {}
@@ -213,7 +217,7 @@ def walk(visitor, starts) -> tuple[dict[str, list[str]], Counter]:
     while waiting:
         path = waiting.popleft()
         kind = "charts" if "/charts/" in path else urlsplit(path).path.split("/")[1]
-        outside = not path.startswith("/") or path.startswith(("/static", "/pictures", "/api/")) or "/votes." in path
+        outside = not path.startswith("/") or path.startswith(FILES) or "/votes." in path
         if path in seen or outside or kinds[kind] >= MOST.get(kind, 60):
             continue
         seen.add(path)

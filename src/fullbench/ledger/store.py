@@ -137,10 +137,15 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         with self._reading() as reader:
             return int(reader.execute("SELECT coalesce(max(rowid), 0) FROM verdicts").fetchone()[0])
 
-    def last_verdict_at(self) -> float:
-        """When the last verdict was given, in seconds since 1970; 0 where there is none."""
+    def last_verdicts(self) -> dict[str, float]:
+        """When the last verdict of each study was given, in seconds since 1970; 0 where there is none."""
+        found = {}
         with self._reading() as reader:
-            return float(reader.execute("SELECT coalesce(max(at), 0) FROM verdicts").fetchone()[0])
+            for study in membership.studies(reader):
+                condition, values = membership.condition(study)
+                sql = f"SELECT coalesce(max(at), 0) FROM verdicts WHERE {condition}"
+                found[study] = float(reader.execute(sql, values).fetchone()[0])
+        return found
 
     def settings_behind(self, role: Role, name: str) -> Mapping[str, Any] | None:
         """What was declared behind the name of a judge or contestant, or behind one whose place it took."""

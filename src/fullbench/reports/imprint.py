@@ -23,7 +23,7 @@ LINKS = ("homepage", "paper", "data", "licence_link")
 TEXTS = {"description": 600, "citation": 6_000}
 """Texts that may have several lines, and how many characters each has at most."""
 KNOWN = ("title", "description", "authors", "licence", "licence_link", "homepage", "paper", "data", "date", "citation",
-         "logo")  # fmt: skip
+         "logo", "labels")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class Imprint:
     citation: str = ""
     """An entry for BibTeX, shown as it is in place of one that is made from the rest."""
     logo: Logo | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What the site's pages show in place of the name of a criterion, of a tag or of a tag's value."""
     chinese: Mapping[str, Any] = field(default_factory=dict)
     """The fields that Chinese pages show in place of these."""
     studies: Mapping[str, Imprint] = field(default_factory=dict)
@@ -74,7 +76,8 @@ class Imprint:
         """As pages of that language show it."""
         local = self.chinese if language == "zh" else {}
         parts = {name: part.said_in(language) for name, part in self.studies.items()}
-        return replace(self, **local, chinese={}, studies=parts)
+        labels = {**self.labels, **local.get("labels", {})}
+        return replace(self, **{**local, "labels": labels, "chinese": {}, "studies": parts})
 
     def of_study(self, study: str) -> Imprint:
         """What is said of one study: its own where it has some, else the whole's; its title may be empty."""
@@ -82,7 +85,8 @@ class Imprint:
         if part is None:
             return replace(self, title="", studies={})
         own = {name: value for name, value in vars(part).items() if value and name in KNOWN}
-        return replace(self, **{"title": "", **own}, studies={})
+        labels = {**self.labels, **part.labels}
+        return replace(self, **{"title": "", **own, "labels": labels, "studies": {}})
 
     @property
     def is_titled(self) -> bool:
@@ -126,6 +130,13 @@ def _value(key: str, value: Any, path: Path, where: str) -> Any:
         if not isinstance(value, list) or not value or not all(_is_line(name) for name in value):
             raise InputError(f'[{where}] has authors that are no list of names: write ["A. Li", "B. Roy"]', path=path)
         return tuple(name.strip() for name in value)
+    if key == "labels":
+        for name, label in _table(value, path, f"{where}.labels").items():
+            if not _is_line(label):
+                raise InputError(
+                    f"[{where}.labels] has {label!r} for {name!r}, which is no text of one line", path=path
+                )
+        return {name: label.strip() for name, label in value.items()}
     if key in TEXTS:
         if not isinstance(value, str) or not value.strip() or len(value) > TEXTS[key]:
             raise InputError(f"[{where}] has a {key} that is no text of 1 to {TEXTS[key]:,} characters", path=path)

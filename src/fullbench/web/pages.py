@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,9 @@ LANGUAGE = "fullbench_language"
 FLASH = "fullbench_flash"
 YEAR = 365 * 24 * 3600
 
+OUR_WORDS = {key("overall"), key("task"), key("language")}
+"""The criterion of studies that name none, and the tags that benchmarks of ours have."""
+
 NAVIGATION: list[tuple[str, str, Role | None]] = [
     ("/", key("Results"), None),
     ("/work", key("Work"), "annotator"),
@@ -55,11 +58,20 @@ def environment() -> Environment:
     from fullbench.web.pictures import picture_url
 
     templates.globals.update(static=static_url, picture_url=picture_url, citation=citation)
-    templates.globals.update(differing=differing, most_words=MOST_WORDS)
+    templates.globals.update(word=word, differing=differing, most_words=MOST_WORDS)
     templates.filters["when"] = when
     templates.filters.update(prose=prose, marked_up=is_marked_up)
     templates.filters["quoted"] = partial(quote, safe="")
     return templates
+
+
+def word(text: str, labels: Mapping[str, str], t: Callable[[str], str]) -> str:
+    """A criterion, a tag or its value by its label; of those without one, our own words alone are translated.
+
+    >>> word("overall", {"overall": "All in all"}, str.upper), word("task", {}, str.upper), word("none", {}, str.upper)
+    ('All in all', 'TASK', 'none')
+    """
+    return labels.get(text) or (t(text) if text in OUR_WORDS else text)
 
 
 def when(seconds: float | None) -> str:

@@ -44,7 +44,7 @@ def facts(connection: Connection, study: str, imprint: Imprint, ledger: str) -> 
     """What the figures are of, and from which ledger."""
     said = imprint.of_study(study)
     known = {name: value for name in KNOWN if name != "logo" and (value := getattr(said, name))}
-    noted = edition.edition_of(connection)
+    noted = edition.edition_of(connection, study)
     made_from = {"ledger": ledger, "digest": noted.digest, "last_verdict": noted.date, "fullbench": __version__}
     return {**known, "title": said.title or imprint.title, "study": study, **made_from}
 

@@ -1,6 +1,7 @@
-"""Which edition of a ledger the pages show: the digest of all that is in it, and the day of its last verdict.
+"""Which edition of a ledger the pages show: the digest of all that is in it, and the day of a study's last verdict.
 
-A digest takes a pass over all verdicts. It is noted when nothing came for a while, and said only while it holds.
+A digest takes a pass over all verdicts. It is noted when nothing came for a while, and said only while it holds. While
+verdicts trickle in, noting it takes at most a fiftieth of the time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from fullbench.web.results import catalogue
 from fullbench.web.results.rows import get_state, set_state, version
 
 STATE = "edition"
+REST = 50
+"""After a digest was taken, none is for so many times as long as it took."""
 
 
 @dataclass(frozen=True)
@@ -31,20 +34,23 @@ class Edition:
 def note(engine: Engine, ledger: Ledger) -> None:
     """Note the edition, unless it is noted already."""
     with reading(engine) as connection:
-        now = version(connection)
-        if _noted(connection).get("version") == now:
-            return
-    noted = {"version": now, "digest": ledger.digest(), "at": ledger.last_verdict_at()}
+        now, before = version(connection), _noted(connection)
+    if before and (before["version"] == now or time.time() < before["until"]):
+        return
+    begun = time.monotonic()
+    noted = {"version": now, "digest": ledger.digest(), "at": ledger.last_verdicts()}
+    noted["until"] = time.time() + REST * (time.monotonic() - begun)
     with catalogue.sole(engine) as connection:
         set_state(connection, STATE, json.dumps(noted))
 
 
-def edition_of(connection: Connection) -> Edition:
-    """The edition that pages show now; its digest is left out while verdicts are coming."""
+def edition_of(connection: Connection, study: str) -> Edition:
+    """The edition that pages of a study show now; its digest is left out while verdicts are coming."""
     noted = _noted(connection)
     if not noted:
         return Edition()
-    date = time.strftime("%Y-%m-%d", time.gmtime(noted["at"])) if noted["at"] > 0 else ""
+    at = noted["at"].get(study, 0)
+    date = time.strftime("%Y-%m-%d", time.gmtime(at)) if at > 0 else ""
     return Edition(noted["digest"] if noted["version"] == version(connection) else "", date)
 
 

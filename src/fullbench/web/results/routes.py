@@ -38,8 +38,9 @@ def views_of(request: Request) -> Views:
     """The views of the app that serves this request."""
     if not hasattr(request.app.state, "views"):
         request.app.state.views = Views(
-            environment(), Served(), svg=request.app.state.drawer.svg, names=request.app.state.names
-        )
+            environment(), Served(), svg=request.app.state.drawer.svg, names=request.app.state.names,
+            imprint=request.app.state.imprint,
+        )  # fmt: skip
     views: Views = request.app.state.views
     return views
 

@@ -199,8 +199,10 @@ class _Site:
         shown = frozenset(self.cases)
         drawing = None if wish.charts else False
         at_top, in_folder = (Files(prefix, ledger, shown, self.pictures) for prefix in ("", "../"))
-        self.top = Views(environment(), at_top, drawing=drawing, names=wish.names)
-        self.below = Views(environment(), in_folder, drawing=drawing, names=wish.names)
+        self.top, self.below = (
+            Views(environment(), places, drawing=drawing, names=wish.names, imprint=wish.imprint)
+            for places in (at_top, in_folder)
+        )
         self.total = listing.count(connection, Filter(), self.kept_back).n
         self.copied = min(self.total, wish.verdicts)
         self.all_cases = int(connection.execute(select(func.count()).select_from(tables.cases)).scalar_one())
@@ -310,7 +312,7 @@ class _Site:
         self._page("verdicts.html", "public/site_verdicts.html", {**values, **more})
 
     def _about(self) -> None:
-        noted = edition.edition_of(self.connection).digest
+        noted = edition.edition_of(self.connection, self.study).digest
         source = {"fullbench": version("fullbench"), "ledger": noted, "made": time.strftime("%Y-%m-%d")}
         numbers = {
             "copied": self.copied,

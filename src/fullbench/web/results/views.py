@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Select
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import LETTERS
 from fullbench.reports import charts
+from fullbench.reports.imprint import Imprint
 from fullbench.web.results import boards, cards, gallery, hearing, judges_board, listing, panels, social, story
 from fullbench.web.results.boards import Board, Heading, Linked
 from fullbench.web.results.display import Names
@@ -66,9 +67,11 @@ class Views:
         drawing: bool | None = None,
         svg: Callable[[charts.Chart], str] = charts.svg,
         names: Names | None = None,
+        imprint: Imprint | None = None,
     ) -> None:
         """`drawing` says whether charts are shown; where left out, they are if `svg` can draw them here."""
         self.environment, self.places, self.svg, self.names = environment, places, svg, names or Names()
+        self.imprint = imprint or Imprint()
         self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
         self._drawn = svg if self.drawing else None
         self._boards: Recent[Board | None] = Recent(64)
@@ -92,7 +95,7 @@ class Views:
         shown = study or next(iter(there), "")
         return {"places": self.places, "names": self.names, "tab": tab, "studies": links,
                 "nothing": Filter(study=links.get(shown, "")), "shown_study": shown,
-                "in_study": links.get(shown, ""), "edition": edition_of(connection)}  # fmt: skip
+                "in_study": links.get(shown, ""), "edition": edition_of(connection, shown)}  # fmt: skip
 
     def home(
         self, connection: Connection, language: Language, study: str = "", task: str = ""
@@ -121,16 +124,18 @@ class Views:
             "groups": [self._group(connection, heading, stamps.get(heading.name), language) for heading in headings],
             "matrices": shown_matrices,
             "body": self._bodies.get(
-                (shown, computed, language, chosen), partial(self._tabled, shown_matrices, language, chosen)
+                (shown, computed, language, chosen), partial(self._tabled, shown, shown_matrices, language, chosen)
             ),
             "task": chosen,
         }
 
-    def _tabled(self, shown: Sequence[Matrix], language: Language, task: Task | None = None) -> str:
+    def _tabled(self, study: str, shown: Sequence[Matrix], language: Language, task: Task | None = None) -> str:
         template = self.environment.get_template("public/matrices.html")
+        labels = self.imprint.said_in(language).of_study(study).labels
         return template.render(
-            matrices=shown, places=self.places, t=partial(translate, language), names=self.names, task=task
-        )
+            matrices=shown, places=self.places, t=partial(translate, language), names=self.names, task=task,
+            labels=labels,
+        )  # fmt: skip
 
     def preview(self, connection: Connection, language: Language, title: str, study: str = "") -> bytes | None:
         """The picture that other sites show beside a link to a study's page."""
