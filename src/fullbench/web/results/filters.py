@@ -203,10 +203,14 @@ class Numbered:
         asked = select(s.verdict_id).where(s.contestant_id == contestant)
         return asked.where(s.judge_id == self.ids["judge"]) if "judge" in self.ids else asked
 
-    def counts(self) -> ColumnElement[bool]:
-        """The same as a condition on `counts`; only where the filter is `counted`."""
+    def counts(self, *, of_contestants: bool = False) -> ColumnElement[bool]:
+        """The same as a condition on `counts`; only where the filter is `counted`.
+
+        `of_contestants` asks for the counts of each contestant in place of those of all verdicts.
+        """
         c, wanted = tables.counts.c, self.filter
-        conditions: list[ColumnElement[bool]] = [c.contestant_id == self.ids.get("contestant", 0)]
+        whose = c.contestant_id > 0 if of_contestants else c.contestant_id == self.ids.get("contestant", 0)
+        conditions: list[ColumnElement[bool]] = [whose]
         conditions += [
             c[f"{name}_id"] == self.ids[name] for name in ("study", "judge", "criterion", "ballot") if name in self.ids
         ]
