@@ -100,14 +100,12 @@ def _having(connection: Connection, numbered: Numbered, *, few: bool) -> Select[
             shown = tables.compared.alias(name)
             asked = asked.join(shown, and_(shown.c.meeting_id == m.id, shown.c.contestant_id == numbered.ids[name]))
     inside = select(v.id).where(v.meeting_id == m.id).correlate(tables.meetings)
-    # Without this SQLite may look for the verdict among all that have a flag.
-    hinted = inside.with_hint(tables.verdicts, "INDEXED BY public_verdicts_meeting", "sqlite")
-    return asked.where(_verdicts(numbered, hinted).exists())
+    return asked.where(_verdicts(numbered, inside).exists())
 
 
 def _verdicts(numbered: Numbered, asked: Select[Any]) -> Select[Any]:
     """Verdicts of meetings that show the right contestants, cut down to those that have the rest of what is asked."""
-    asked = asked.where(numbered.less("contestant").less("other").conditions())
+    asked = asked.where(numbered.less("contestant").less("other").conditions(inside=True))
     hits = search.matching(numbered.dialect, numbered.filter.q) if numbered.filter.q else None
     if hits is None:
         return asked
