@@ -124,7 +124,7 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     assert count(tab) == copy.total
     accessible(tab, axe)
     tab.get_by_role("searchbox").fill("第3张 地球更大")
-    follow(tab, tab.get_by_role("button", name="Show"))
+    follow(tab, tab.get_by_role("button", name="Show", exact=True))
     assert 0 < count(tab) < copy.total
     assert set(tab.locator(".item-name").all_text_contents()) == {"q3"}
     follow(tab, tab.locator(".case-link").first)

@@ -123,11 +123,12 @@ def test_every_page_shows_the_names_and_says_the_full_ones(sites):
     assert '<option value="alpha">Alpha 1.5 (13B)</option>' in verdicts
     assert '<option value="steady">稳健评审 &lt;S&gt;</option>' in verdicts
     assert (
-        '<span class="judge-name"><span title="first-lover">First &amp; Foremost</span></span>'
+        'aria-current="true"><span><span title="first-lover">First &amp; Foremost</span></span>'
         in named.get("/verdicts?judge=first-lover").text
     )
 
     pair = named.get("/verdicts?contestant=alpha&other=beta&shown=choice").text
+    assert re.search(r'class="dot[^"]*" href="[^"]+" aria-label="稳健评审 &lt;S&gt;: (Alpha 1.5 \(13B\)|贝塔)', pair)
     case = named.get(unescape(re.search(r'class="case-link" href="([^"]+)"', pair)[1])).text
     assert re.search(r'class="seat seat-\d"><span title="alpha">Alpha 1.5 \(13B\)</span>', case)
     assert re.search(r'<h3><a [^>]*><span title="steady">稳健评审 &lt;S&gt;</span></a></h3>', case)

@@ -119,24 +119,26 @@ def test_a_case_can_be_cited_and_linked(site):
     assert f'rel="bookmark" href="{link}"' in page
 
 
-def test_the_list_offers_what_there_is_with_counts_and_disagreements_first(site):
+def test_the_list_offers_what_there_is_with_counts(site):
     page = site.get("/verdicts").text
     facets = re.search(r'<nav class="facets".*?</nav>', page, re.DOTALL)[0]
     offered = {
         words(text): (html.unescape(link), int(n.replace(",", "")))
-        for link, text, n in re.findall(r'<a href="([^"]+)">([^<]*)<span class="tally">([\d,]+)</span></a>', facets)
+        for link, text, n in re.findall(
+            r'<a rel="nofollow" href="([^"]+)"><span>(.*?)</span> <span class="tally">([\d,]+)</span></a>', facets
+        )
     }
-    faults = [verdict.fault for _, ruled in making.verdicts(count=COUNT) for verdict in ruled]
-    assert offered["refused"][1] == faults.count("refused")
+    every = [verdict for _, ruled in making.verdicts(count=COUNT) for verdict in ruled]
+    assert offered["refused"][1] == [verdict.fault for verdict in every].count("refused")
     assert offered["judges disagree"][1] > 0
+    assert offered["human"][1] == sum(verdict.judge.startswith("human") for verdict in every)
+    assert offered["alpha"][1] == sum("alpha" in verdict.contestants for verdict in every)
+    assert offered["style"][1] == sum(verdict.criterion == "style" for verdict in every)
     for link, n in offered.values():
-        assert f'id="count">{n:,}<' in site.get(link).text, link
-    open_cases = re.search(r'<ul class="gallery">.*?</ul>', page, re.DOTALL)[0]
-    links = re.findall(r'<a href="(/cases/[^"]+)"', open_cases)
-    assert 1 < len(links) == len(set(links))
-    for link in links:
-        assert "judges disagree" in site.get(html.unescape(link)).text
-    assert page.index('class="gallery"') < page.index('class="verdict-list"')
+        narrowed = site.get(link).text
+        assert f'id="count">{n:,}<' in narrowed, link
+        back = re.search(r'<a rel="nofollow" href="([^"]+)" aria-current="true"><span>', narrowed)[1]
+        assert html.unescape(back) == "/verdicts", "what was chosen leads back"
 
 
 def talking(**options) -> PromptedJudge:

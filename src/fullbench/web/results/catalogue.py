@@ -198,11 +198,19 @@ def _flag(connection: Connection, meetings: Sequence[int]) -> None:
         grouped.setdefault(meeting, []).append(ruling)
         specs[meeting] = known[spec][1]
         before[id_] = tuple(earlier)
+    weighed = {meeting: rulings.weigh(together, specs[meeting]) for meeting, together in grouped.items()}
     changed = [
         {"of": id_} | {name: int(value) for name, value in vars(flagged).items()}
-        for meeting, together in grouped.items()
-        for id_, flagged in rulings.weigh(together, specs[meeting]).items()
+        for some in weighed.values()
+        for id_, flagged in some.items()
         if tuple(vars(flagged).values()) != before[id_]
     ]
     if changed:
         connection.execute(update(tables.verdicts).where(v.id == bindparam("of")), changed)
+    m = tables.meetings.c
+    rows = connection.execute(select(m.id, m.doubt).where(m.id.in_(meetings)))
+    doubts = [
+        {"of": id_, "doubt": now} for id_, was in rows if (now := rulings.doubt(weighed.get(id_, {}).values())) != was
+    ]
+    if doubts:
+        connection.execute(update(tables.meetings).where(m.id == bindparam("of")), doubts)

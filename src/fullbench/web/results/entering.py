@@ -143,7 +143,9 @@ class Batch:
             return 0
         keys = [meeting_key(study, verdict) for verdict in entered]
         meetings, fresh = known(connection, tables.meetings, "key", keys)
-        insert_all(connection, tables.meetings, [{"id": meetings[key], "key": key} for key in fresh])
+        self._meetings(
+            {key: verdict for key, verdict in zip(keys, entered, strict=True) if key in fresh}, meetings, items
+        )
         put(connection, tables.dirty, [{"meeting_id": id_} for id_ in {meetings[key] for key in keys}],
             ["meeting_id"], ["meeting_id"])  # fmt: skip
         # The words of a verdict that a revision took away stay in the search: its id must not come back.
@@ -167,6 +169,20 @@ class Batch:
         )
         set_state(connection, "version", version(connection) + 1)
         return len(rows)
+
+    def _meetings(self, fresh: Mapping[str, Verdict], ids: Mapping[str, int], items: Mapping[str, int]) -> None:
+        """Enter meetings by one verdict of each."""
+        rows = [
+            {"id": ids[key], "key": key, "study_id": self.study, "item_id": items[verdict.item], "doubt": 0}
+            for key, verdict in fresh.items()
+        ]
+        insert_all(self.connection, tables.meetings, rows)
+        compared = [
+            {"contestant_id": self.names["contestant", name], "meeting_id": ids[key]}
+            for key, verdict in fresh.items()
+            for name in set(verdict.contestants)
+        ]
+        insert_all(self.connection, tables.compared, compared)
 
     def _name(self, study: str, entered: Sequence[Verdict]) -> None:
         wanted = {("study", study)}

@@ -166,19 +166,27 @@ class Numbered:
         """
         return self.dialect == "postgresql" and "judge" in self.ids
 
-    def conditions(self) -> ColumnElement[bool]:
-        """All but the search, as a condition on `verdicts`."""
+    def conditions(self, *, inside: bool = False) -> ColumnElement[bool]:
+        """All but the search, as a condition on `verdicts`.
+
+        `inside` is for verdicts of meetings that are known: SQLite must find them by meeting, and not among all that
+        have a flag, so that it is given no other index to choose.
+        """
         if self.impossible:
             return false()
-        v, wanted, ids = tables.verdicts.c, self.filter, self.ids
+        wanted, ids = self.filter, self.ids
+        v: Any = tables.verdicts.c
+        plain = {column.name: column + 0 for column in v} if inside and self.dialect == "sqlite" else v
         conditions: list[ColumnElement[bool]] = [
-            v[f"{name}_id"] == ids[name] for name in ("study", "item", "rater", "criterion", "ballot") if name in ids
+            plain[f"{name}_id"] == ids[name]
+            for name in ("study", "item", "rater", "criterion", "ballot")
+            if name in ids
         ]
         if "judge" in ids:
             judge = ids["judge"]
             conditions.append(v.judge_id.between(judge, judge) if self.walked else v.judge_id == judge)
         conditions += [v.id.in_(self._showing(ids[name])) for name in ("contestant", "other") if name in ids]
-        conditions += [v[name] == 1 for name in FLAGS if getattr(wanted, name)]
+        conditions += [plain[name] == 1 for name in FLAGS if getattr(wanted, name)]
         if "beside" in ids:
             there = tables.verdicts.alias("there")
             ruled = (there.c.meeting_id == v.meeting_id, there.c.judge_id == ids["beside"], there.c.fault == 0)
@@ -186,16 +194,16 @@ class Numbered:
         if wanted.shown:
             conditions.append(v.shape.in_(shape_codes(wanted.shown)))
         if wanted.fault == "any":
-            conditions.append(v.fault.in_(range(1, len(FAULTS) + 1)))
+            conditions.append(plain["fault"].in_(range(1, len(FAULTS) + 1)))
         elif wanted.fault == "none":
             fault = v.fault + 0 if self.dialect == "sqlite" else v.fault
             conditions.append(fault == 0)  # most verdicts have none: an index is no help, and SQLite must not try it
         elif wanted.fault:
-            conditions.append(v.fault == fault_code(wanted.fault))
+            conditions.append(plain["fault"] == fault_code(wanted.fault))
         if wanted.tag:
             t = tables.tags.c
             same = and_(t.name == wanted.tag, t.value == wanted.value) if wanted.value else t.name == wanted.tag
-            conditions.append(v.item_id.in_(select(t.item_id).where(same)))
+            conditions.append(plain["item_id"].in_(select(t.item_id).where(same)))
         return and_(true(), *conditions)
 
     def _showing(self, contestant: int) -> Select[tuple[int]]:
@@ -203,10 +211,14 @@ class Numbered:
         asked = select(s.verdict_id).where(s.contestant_id == contestant)
         return asked.where(s.judge_id == self.ids["judge"]) if "judge" in self.ids else asked
 
-    def counts(self) -> ColumnElement[bool]:
-        """The same as a condition on `counts`; only where the filter is `counted`."""
+    def counts(self, *, of_contestants: bool = False) -> ColumnElement[bool]:
+        """The same as a condition on `counts`; only where the filter is `counted`.
+
+        `of_contestants` asks for the counts of each contestant in place of those of all verdicts.
+        """
         c, wanted = tables.counts.c, self.filter
-        conditions: list[ColumnElement[bool]] = [c.contestant_id == self.ids.get("contestant", 0)]
+        whose = c.contestant_id > 0 if of_contestants else c.contestant_id == self.ids.get("contestant", 0)
+        conditions: list[ColumnElement[bool]] = [whose]
         conditions += [
             c[f"{name}_id"] == self.ids[name] for name in ("study", "judge", "criterion", "ballot") if name in self.ids
         ]

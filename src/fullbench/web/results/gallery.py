@@ -1,4 +1,4 @@
-"""Ways into the list of verdicts: what there is to choose, with counts, and the cases on which judges disagree."""
+"""Ways into the list of cases: what there is to choose, with counts, and a small picture of each."""
 
 from __future__ import annotations
 
@@ -7,28 +7,33 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Engine, Select, func, select
+from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.verdict import FAULTS
 from fullbench.web.database import reading
 from fullbench.web.results import catalogue, listing, tables
-from fullbench.web.results.filters import Filter
-from fullbench.web.results.rows import get_state, judges_in, set_state, studies, version
+from fullbench.web.results.case_rows import CaseRow
+from fullbench.web.results.filters import Filter, Numbered
+from fullbench.web.results.rows import get_state, set_state, studies, version
 from fullbench.web.results.site_data import first_picture
 from fullbench.web.words import key
 
-CASES = 5
-"""So many cases stand before the list."""
-PAGES = 8
-"""So many pages of the list are looked through for them at most: many verdicts may be on one item."""
-MOST = 20
-"""Up to so many judges are offered by name; the form has them all."""
+MOST = 100
+"""Up to so many judges, contestants, criteria or ballots are offered by name; the form has them all."""
+AT_ONCE = 8
+"""So many of a group are seen at first."""
 MARKS = {
     "split": key("judges disagree"),
     "opposed": key("against people"),
     "swapped": key("turns with the order"),
     "met": key("people ruled too"),
+}
+NAMED = {
+    "judge": key("Judge"),
+    "contestant": key("Contestant"),
+    "criterion": key("Criterion"),
+    "ballot": key("Ballot"),
 }
 Counter = Callable[[Filter], listing.Count]
 STATE = "marks"
@@ -65,27 +70,76 @@ def count_marks(engine: Engine) -> None:
         set_state(connection, STATE, orjson.dumps({"version": now, "studies": totals}).decode())
 
 
-def facets(connection: Connection, wanted: Filter, count: Counter) -> list[list[Facet]]:
-    """What the list can be narrowed to from here, group by group; nothing that no verdict has."""
+@dataclass(frozen=True)
+class Group:
+    """Facets of one kind under a title; those beyond `AT_ONCE` that nobody chose are seen when somebody asks."""
+
+    title: str
+    facets: Sequence[Facet]
+
+    @property
+    def first(self) -> Sequence[Facet]:
+        return [facet for place, facet in enumerate(self.facets) if place < AT_ONCE or facet.chosen]
+
+    @property
+    def rest(self) -> Sequence[Facet]:
+        return [facet for facet in self.facets[AT_ONCE:] if not facet.chosen]
+
+
+def facets(connection: Connection, wanted: Filter, count: Counter, *, counting: bool = True) -> list[Group]:
+    """What the list can be narrowed to from here, group by group; nothing that no verdict has.
+
+    Without `counting` no facet has a count: what is withheld is not counted with the rest.
+    """
     there = studies(connection)
     number = there.get(wanted.study or next(iter(there), ""), 0)
-    kept = orjson.loads(get_state(connection, STATE) or "{}")
-    totals = kept.get("studies", {}).get(str(number), {}) if wanted == Filter(study=wanted.study) else {}
+    ready = orjson.loads(get_state(connection, STATE) or "{}")
+    totals = ready.get("studies", {}).get(str(number), {}) if wanted == Filter(study=wanted.study) else {}
 
-    def facet(words: str, name: str, value: str | bool, *, ours: bool = True) -> Facet:
+    def facet(words: str, name: str, value: str | bool, n: int | None, *, ours: bool = True) -> Facet:
         chosen = getattr(wanted, name) == value
-        narrowed, wider = _changed(wanted, name, value), _changed(wanted, name, type(value)())
-        n = count(narrowed).n if narrowed.counted else totals.get(name)
-        return Facet(words, n, wider if chosen else narrowed, chosen, ours)
+        link = _changed(wanted, name, type(value)() if chosen else value)
+        return Facet(words, n if counting else None, link, chosen, ours)
 
-    judges = sorted(judges_in(connection, number).values())
+    def counted(name: str, value: str | bool) -> int | None:
+        narrowed = _changed(wanted, name, value)
+        return count(narrowed).n if narrowed.counted else totals.get(name)
+
     groups = [
-        [facet(words, name, True) for name, words in MARKS.items()],
-        [facet(name, "fault", name) for name in FAULTS],
-        [facet(judge, "judge", judge, ours=False) for judge in judges] if len(judges) <= MOST else [],
+        Group(
+            key("What rulings say"), [facet(words, name, True, counted(name, True)) for name, words in MARKS.items()]
+        ),
+        Group(key("Fault"), [facet(name, "fault", name, counted("fault", name)) for name in FAULTS]),
     ]
-    shown = [[one for one in group if one.n != 0 or one.chosen] for group in groups]
-    return [group for group in shown if group]
+    for kind, title in NAMED.items():
+        names = _names(connection, wanted, kind)
+        if 1 < len(names) <= MOST or getattr(wanted, kind) in names:
+            exact = wanted.without(kind).counted
+            some = [facet(name, kind, name, n if exact else None, ours=False) for name, n in names.items()]
+            groups.append(Group(title, some))
+    shown = [replace(group, facets=[one for one in group.facets if one.n != 0 or one.chosen]) for group in groups]
+    return [group for group in shown if group.facets]
+
+
+def _names(connection: Connection, wanted: Filter, kind: str) -> dict[str, int]:
+    """The judges, contestants, criteria or ballots that verdicts have, the commonest first: of those that are asked
+    for, as far as counts know them, and whichever of the kind itself is asked for."""
+    rest = wanted.without(kind)
+    countable = {name: getattr(rest, name) for name in ("study", *NAMED, "fault", "shown")}
+    numbered = Numbered.of(connection, rest if rest.counted else Filter(**countable))
+    if numbered.impossible:
+        return {}
+    c, n = tables.counts.c, tables.names.c
+    total = func.sum(c.n)
+    rows = connection.execute(
+        select(n.name, total)
+        .join(tables.names, n.id == c[f"{kind}_id"])
+        .where(numbered.counts(of_contestants=kind == "contestant"))
+        .group_by(n.name)
+        .having(total > 0)
+        .order_by(total.desc(), n.name)
+    )
+    return {name: int(found) for name, found in rows}
 
 
 def _changed(wanted: Filter, name: str, value: str | bool) -> Filter:
@@ -93,24 +147,10 @@ def _changed(wanted: Filter, name: str, value: str | bool) -> Filter:
     return replace(wanted, **options)
 
 
-def disagreements(connection: Connection, study: str, withheld: Select[Any] | None) -> list[listing.Line]:
-    """A few cases on which judges rule against each other, each on another item, the latest first: one line each."""
-    by_item: dict[str, listing.Line] = {}
-    before = None
-    for _ in range(PAGES):
-        page = listing.page(connection, Filter(study=study, split=True), before=before, withheld=withheld)
-        for line in page.lines:
-            by_item.setdefault(line.item, line)
-        before = page.older
-        if before is None or len(by_item) >= CASES:
-            break
-    return list(by_item.values())[:CASES]
-
-
-def thumbs(ledger: Ledger, lines: Sequence[listing.Line]) -> dict[str, tuple[str, Mapping[str, str]]]:
+def thumbs(ledger: Ledger, rows: Sequence[CaseRow]) -> dict[str, tuple[str, Mapping[str, str]]]:
     """The first picture of each case in a list, and the tags that say whether it is veiled."""
     first_ones: dict[str, tuple[str, Mapping[str, str]]] = {}
-    for case in ledger.cases(list({line.case for line in lines})):
+    for case in ledger.cases([row.case for row in rows]):
         if (first := first_picture(case)) is not None:
             first_ones[case.key] = first
     return first_ones

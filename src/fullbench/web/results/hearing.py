@@ -20,9 +20,9 @@ from fullbench.web.results import tables
 from fullbench.web.results.lettered import Tag, lettered
 from fullbench.web.results.places import voice_name
 from fullbench.web.results.pseudonyms import unnamed
-from fullbench.web.results.rows import studies
+from fullbench.web.results.rows import contestants_in, studies
 from fullbench.web.results.rulings import is_person
-from fullbench.web.results.wording import answer_name, mark_in_words, placing
+from fullbench.web.results.wording import answer_name, mark_in_words, placing, seats
 
 MOST = 400
 """So many verdicts of a meeting are shown at most."""
@@ -138,15 +138,17 @@ class Hearing:
     """By rater."""
     split: bool
     left_out: int
+    everybody: Sequence[str] = ()
+    """All contestants of the study, by name."""
 
     def seats(self) -> dict[str, int]:
-        """A number for each contestant, the same whatever the order shown, so that it has one colour on the page."""
-        return {name: place for place, name in enumerate(sorted(self.contestants))}
+        """The number of each answer's colour, the same as in the list of cases."""
+        return seats(self.contestants, self.everybody)
 
     def said(self, ruling: Told, text: str, shown: Callable[[str], str]) -> Markup:
         """What was said in a ruling, its letters tagged with names: those of the order that this ruling saw."""
-        seats = self.seats()
-        tags = [Tag(shown(name), name, seats.get(name, 9)) for name in ruling.names]
+        numbers = self.seats()
+        tags = [Tag(shown(name), name, numbers.get(name, 9)) for name in ruling.names]
         turns = () if self.case is None else self.case.item.turns
         return lettered(text, tags, "\n".join(turn.text for turn in turns))
 
@@ -254,6 +256,7 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
         people,
         any(row.split for row in rows),
         len(rows) - len(flags),
+        contestants_in(connection, meeting_row.study_id),
     )
 
 

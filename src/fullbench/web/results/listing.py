@@ -13,7 +13,6 @@ from fullbench.nouns.verdict import FAULTS
 from fullbench.web.results import search, tables
 from fullbench.web.results.filters import Filter, Numbered
 from fullbench.web.results.flags import FLAGS, Flags
-from fullbench.web.results.wording import answer_name, mark_in_words, placing
 
 PAGE = 50
 MOST = 10_000
@@ -46,16 +45,6 @@ class Line(Flags):
     trial: int
     fault: str | None
     shown: Sequence[Shown]
-
-    @property
-    def in_words(self) -> list[list[str]]:
-        """Who is ahead of whom; see `placing`."""
-        names = [answer_name(answer.contestant, answer.sample) for answer in self.shown]
-        return placing(self.ballot, names, [answer.mark for answer in self.shown])
-
-    def mark_in_words(self, mark: float) -> str:
-        """One of its marks as it was chosen."""
-        return mark_in_words(self.ballot, mark)
 
 
 @dataclass(frozen=True)
@@ -137,10 +126,10 @@ def _ids(
     """At most so many ids of a stretch that a filter finds, in the stretch's order."""
 
     def found(within: int | None) -> list[int]:
-        matching = _matching(connection, numbered, within, stretch)
-        if matching is None:
+        selected = matching(connection, numbered, within, stretch)
+        if selected is None:
             return []
-        asked, id_ = matching
+        asked, id_ = selected
         if withheld is not None:
             asked = asked.where(id_.not_in(_on(withheld)))
         v = tables.verdicts.c
@@ -152,7 +141,7 @@ def _ids(
     # it looks the word up. Where those do not fill a page, it is asked for all of them.
     if numbered.filter.q and connection.dialect.name == "postgresql":
         ids = found(MOST + 1)
-        hits = _matching(connection, Numbered.of(connection, Filter(q=numbered.filter.q)), MOST + 1, stretch)
+        hits = matching(connection, Numbered.of(connection, Filter(q=numbered.filter.q)), MOST + 1, stretch)
         if len(ids) == most or hits is None or _counted(connection, hits[0]) <= MOST:
             return ids
     return found(None)
@@ -189,7 +178,7 @@ def _line(row: Any, known: dict[int, str]) -> Line:
     )
 
 
-def _matching(
+def matching(
     connection: Connection, numbered: Numbered, within: int | None = None, stretch: _Stretch = _ALL
 ) -> tuple[Select[Any], Any] | None:
     """A SELECT of the ids that are found, and its column of ids; None where a search asks for nothing.
@@ -226,21 +215,21 @@ def count(connection: Connection, wanted: Filter, withheld: Select[Any] | None =
     if numbered.impossible:
         return Count(0)
     if withheld is not None:
-        matching = _matching(connection, numbered, MOST + 1 if wanted.q else None)
-        n = 0 if matching is None else _counted(connection, matching[0].where(matching[1].not_in(_on(withheld))))
+        selected = matching(connection, numbered, MOST + 1 if wanted.q else None)
+        n = 0 if selected is None else _counted(connection, selected[0].where(selected[1].not_in(_on(withheld))))
         return Count(n, not wanted.q or n <= MOST)
     if wanted.counted:
         total = select(func.coalesce(func.sum(tables.counts.c.n), 0)).where(numbered.counts())
         return Count(int(connection.execute(total).scalar_one()))
-    matching = _matching(connection, numbered, MOST + 1)
-    if matching is None:
+    selected = matching(connection, numbered, MOST + 1)
+    if selected is None:
         return Count(0)
-    n = _counted(connection, matching[0])
+    n = _counted(connection, selected[0])
     if not wanted.q:
         return Count(n)
     if wanted.without("q") == Filter():
         return Count(min(n, MOST), n <= MOST)
-    hits = _matching(connection, Numbered.of(connection, Filter(q=wanted.q)), MOST + 1)
+    hits = matching(connection, Numbered.of(connection, Filter(q=wanted.q)), MOST + 1)
     return Count(n, hits is not None and _counted(connection, hits[0]) <= MOST)
 
 

@@ -214,6 +214,22 @@ def _placed(linked: Linked, figure: int | None, *, ranked: bool = True) -> dict[
     return by_contestant
 
 
+@dataclass(frozen=True)
+class Group:
+    """A board on the first page, with the best of it."""
+
+    name: str
+    judge: str
+    criterion: str
+    verdicts: int
+    link: Filter
+    top: Sequence[tuple[str, str, str]]
+    unit: str = ""
+    """What the figures of `top` are."""
+    more: int = 0
+    """How many contestants the board has beside those of `top`."""
+
+
 def best(board: Board, language: Language, most: int) -> list[tuple[str, str, str]]:
     """Rank set, name and figure of the best few: the first figure that most of them have."""
     if not board.tables:

@@ -11,6 +11,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.web.guard import Database, Reader, ledger_of
 from fullbench.web.pages import environment, imprint_of, language_of, render
 from fullbench.web.results import blindness, catalogue, download
+from fullbench.web.results.case_list import Order
 from fullbench.web.results.catalogue import ANOTHER
 from fullbench.web.results.filters import LONGEST, Filter
 from fullbench.web.results.places import Served
@@ -143,20 +144,26 @@ def chart(
 
 @router.get("/verdicts")
 def verdicts(
-    request: Request, user: Reader, connection: Database, before: Cursor = None, after: Cursor = None
+    request: Request,
+    user: Reader,
+    connection: Database,
+    *,
+    order: Order = "newest",
+    before: Cursor = None,
+    after: Cursor = None,
 ) -> HTMLResponse:
-    """The verdicts that a filter finds."""
+    """The cases with verdicts that a filter finds."""
     wanted = Filter.of(request.query_params)
-    kept_back = blindness.withheld(connection, user)
     values = views_of(request).verdicts(
-        connection, wanted, before=before, after=after, withheld=kept_back, ledger=ledger_of(request)
+        connection,
+        wanted,
+        order=order,
+        before=before,
+        after=after,
+        withheld=blindness.withheld(connection, user),
+        ledger=ledger_of(request),
     )
-    listed = values["page"]
-    turned = {
-        "older": f"/verdicts?{wanted.address(before=listed.older)}" if listed.older is not None else None,
-        "newer": f"/verdicts?{wanted.address(after=listed.newer)}" if listed.newer is not None else None,
-    }
-    return page(request, "public/verdicts.html", {**values, **turned})
+    return page(request, "public/verdicts.html", values)
 
 
 @router.get("/cases/{case_key}")

@@ -108,3 +108,10 @@ def judges_in(connection: Connection, study: int) -> dict[int, str]:
     c, n = tables.counts.c, tables.names.c
     ruling = select(c.judge_id).where(c.study_id == study, c.contestant_id == 0, c.n > 0)
     return {row.id: row.name for row in connection.execute(select(n.id, n.name).where(n.id.in_(ruling)))}
+
+
+def contestants_in(connection: Connection, study: int) -> list[str]:
+    """The contestants that a verdict of a study shows, by name."""
+    c, n = tables.counts.c, tables.names.c
+    shown = select(c.contestant_id).where(c.study_id == study, c.contestant_id > 0, c.n > 0)
+    return list(connection.execute(select(n.name).where(n.id.in_(shown)).order_by(n.name)).scalars())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeVar
 
 from fullbench.errors import InputError
 from fullbench.figures.joined import form_of
@@ -20,6 +21,7 @@ from fullbench.stats.rankings import rank_correlation
 from fullbench.web.results.flags import Flags
 
 Marks = Mapping[int, float]
+Name = TypeVar("Name", int, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
         first.judge != second.judge and opposed(first.turned(), second.turned(), spec)
         for first, second in combinations(kinds.values(), 2)
     )
-    people = _combined([ruling.turned() for ruling in marked if ruling.person], spec)
+    people = combined([ruling.turned() for ruling in marked if ruling.person], spec)
     clear = people is not None and len(people) > 1 and winner(list(people.values())) is not None
     orders = _by_order(marked)
     turned_round, both = _turned_round(orders), _both(orders)
@@ -123,8 +125,19 @@ def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
     return flags
 
 
-def _combined(votes: Sequence[dict[int, float]], spec: str) -> Marks | None:
-    """What people say together, by the usual rule of the ballot; None where nobody voted."""
+def doubt(flags: Iterable[Flags]) -> int:
+    """How much the verdicts of one meeting differ: the more, the earlier it is worth a look.
+
+    >>> doubt([Flags(split=True), Flags(split=True, swapped=True)]), doubt([Flags(opposed=True)]), doubt([])
+    (3, 4, 0)
+    """
+    some = list(flags)
+    judges, people = any(one.split for one in some), any(one.opposed for one in some)
+    return 4 * people + 2 * judges + any(one.swapped for one in some)
+
+
+def combined(votes: Sequence[Mapping[Name, float]], spec: str) -> dict[Name, float] | None:
+    """What votes say together, by the usual rule of the ballot; None where nobody voted."""
     if not votes:
         return None
     names = sorted(votes[0])

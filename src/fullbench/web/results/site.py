@@ -133,8 +133,8 @@ class Files:
     def badge(self, name: str, _study: str = "") -> str:
         return f"{self.prefix}judges/{judge_name(name)}.svg"
 
-    def verdicts(self, wanted: Filter) -> str:
-        asked = wanted.address()
+    def verdicts(self, wanted: Filter, **more: object) -> str:
+        asked = wanted.address(**more)
         return f"{self.prefix}verdicts.html" + (f"?{asked}" if asked else "")
 
     def case(self, key: str, _study: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Select, select
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.web.results import tables
+from fullbench.web.results.case_rows import CaseRow, case_rows
 from fullbench.web.results.flags import FLAGS
 from fullbench.web.results.rows import chunks
 
@@ -57,21 +58,24 @@ def write_data(
         listed.append(name)
         kinds.append(kind)
     items = _items(connection, withheld)
-    cases: list[str] = []
     keys: list[str] = []
     asked = select(*v, c.key.label("case_key")).join_from(tables.verdicts, tables.cases, c.id == v.case_id)
     if withheld is not None:
         asked = asked.where(v.item_id.not_in(withheld))
     newest = connection.execute(asked.order_by(v.id.desc()).limit(most))
     places = {id_: place for place, id_ in enumerate(items)}
+    places_by_name = {name: place for place, (name, _, _) in enumerate(items.values())}
+    numbers = {(kind, name): place for place, (kind, name) in enumerate(zip(kinds, listed, strict=True))}
+    written: dict[int, CaseRow] = {}
     count = 0
     for chunk in chunks(newest, CHUNK):
-        rows = []
-        for row in chunk:
-            keys.append(row.case_key)
-            cases.append(row.case_key if row.case_key in pages else "")
-            rows.append(_row(row, len(cases) - 1, names, places[row.item_id]))
-        write(f"data/verdicts-{count}.js", f'fullbench.chunk("verdicts-{count}", {script(rows)});\n')
+        fresh = {row.meeting_id: None for row in chunk if row.meeting_id not in written}
+        for some in chunks(fresh):
+            written |= {one.meeting: one for one in case_rows(connection, some, shown=shown)}
+        keys += [row.case_key for row in chunk]
+        rows = [_row(row, written[row.meeting_id], names, listed, places[row.item_id]) for row in chunk]
+        cases = {id_: _case(written[id_], places_by_name[written[id_].item], numbers, pages, shown) for id_ in fresh}
+        write(f"data/verdicts-{count}.js", f'fullbench.chunk("verdicts-{count}", {script([rows, cases])});\n')
         count += 1
     thumbs: dict[int, str] = {}
 
@@ -86,7 +90,7 @@ def write_data(
         for place, (kind, name) in enumerate(zip(kinds, listed, strict=True))
         if kind in {"judge", "contestant"} and shown(name) != name
     }
-    head = {"names": listed, "called": called, "kinds": kinds, "items": known, "cases": cases, "texts": texts}
+    head = {"names": listed, "called": called, "kinds": kinds, "items": known, "texts": texts}
     write("data/names.js", f"window.fullbench = {script(head)};\n")
     return count
 
@@ -110,15 +114,48 @@ def _items(connection: Connection, withheld: Select[Any] | None) -> dict[int, tu
     return items
 
 
-def _row(row: Any, case: int, names: dict[int, int], item: int) -> list[Any]:
-    """As `site.js` reads it; items are known by their place."""
+def _row(row: Any, case: CaseRow, names: dict[int, int], listed: Sequence[str], item: int) -> list[Any]:
+    """A verdict as `site.js` filters it; items are known by their place, who ruled by the place of the dot."""
     flags = sum(getattr(row, name) << place for place, name in enumerate(FLAGS))
     shown = [names[number] for number in orjson.loads(row.shown)]
-    marks = None if row.marks is None else orjson.loads(row.marks)
+    judge = names[row.judge_id]
+    voice = listed[judge], listed[names[row.rater_id]]
+    dot = next((place for place, one in enumerate(case.dots) if (one.judge, one.rater) == voice), -1)
     return [
-        row.id, case, names[row.judge_id], row.trial, item, names[row.ballot_id], names[row.criterion_id],
-        row.fault, row.shape, shown, marks, flags,
+        row.meeting_id, dot, judge, item, names[row.ballot_id], names[row.criterion_id], row.fault, row.shape, shown,
+        flags,
     ]  # fmt: skip
+
+
+def _case(
+    row: CaseRow, item: int, numbers: Mapping[tuple[str, str], int], pages: frozenset[str], shown: Callable[[str], str]
+) -> list[Any]:
+    """A case as `site.js` shows it; who is ahead of whom by places in its list of contestants."""
+    outcomes = list(dict.fromkeys(outcome for dot in row.dots for outcome in dot.outcomes))
+    dots = [
+        [
+            numbers["judge", dot.judge],
+            dot.rater if dot.people else None,
+            [outcomes.index(outcome) for outcome in dot.outcomes],
+            int(dot.turned),
+            dot.anchor,
+        ]
+        for dot in row.dots
+    ]
+    return [
+        next((key for key in row.cases if key in pages), ""),
+        item,
+        row.criterion,
+        row.doubt,
+        int(row.split) + 2 * int(row.opposed),
+        [[shown(name), name, row.seats[name]] for name in row.contestants],
+        int(row.by_people),
+        [[row.contestants.index(name) for name in group] for group in row.placing],
+        [[row.contestants.index(name), mark] for name, mark in row.joint],
+        [[outcome.kind, outcome.words, outcome.seat] for outcome in outcomes],
+        dots,
+        row.verdicts,
+    ]
 
 
 def first_picture(case: Case) -> tuple[str, Mapping[str, str]] | None:

@@ -61,7 +61,22 @@ meetings = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("key", String(32), nullable=False, unique=True),
+    Column("study_id", Integer, nullable=False),
+    Column("item_id", Integer, nullable=False),
+    Column("doubt", SmallInteger, nullable=False),
+    Index("public_meetings_study", "study_id", "id"),
+    Index("public_meetings_doubt", "study_id", "doubt", "id"),
 )
+"""`doubt` says how much its verdicts differ (see `rulings.doubt`)."""
+
+compared = Table(
+    "public_compared",
+    metadata,
+    Column("contestant_id", Integer, primary_key=True, autoincrement=False),
+    Column("meeting_id", Integer, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+"""Whose answers a meeting is about."""
 
 dirty = Table("public_dirty", metadata, Column("meeting_id", Integer, primary_key=True, autoincrement=False))
 """Meetings to which verdicts came whose flags are still to be set."""
@@ -199,5 +214,5 @@ requests = Table(
 `beat` is when whoever runs it last said that they still do.
 """
 
-CATALOGUE = (names, items, tags, cases, meetings, dirty, verdicts, shown, counts, state, boards)
+CATALOGUE = (names, items, tags, cases, meetings, compared, dirty, verdicts, shown, counts, state, boards)
 ALL = (*CATALOGUE, panels, requests)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -15,13 +15,25 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import LETTERS
 from fullbench.reports import charts
 from fullbench.reports.imprint import Imprint
-from fullbench.web.results import boards, cards, gallery, hearing, judges_board, listing, panels, social, story
+from fullbench.web.results import (
+    boards,
+    cards,
+    case_list,
+    case_rows,
+    gallery,
+    hearing,
+    judges_board,
+    listing,
+    panels,
+    social,
+    story,
+)
 from fullbench.web.results.boards import Board, Heading, Linked
 from fullbench.web.results.display import Names
 from fullbench.web.results.edition import edition_of
 from fullbench.web.results.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.results.localised import localised
-from fullbench.web.results.matrix import Matrix, Task, best, main_figure, matrices, task_matrices
+from fullbench.web.results.matrix import Group, Matrix, Task, best, main_figure, matrices, task_matrices
 from fullbench.web.results.places import Places, judge_name
 from fullbench.web.results.recent import Recent
 from fullbench.web.results.rows import judges, judges_in, studies, version
@@ -38,22 +50,6 @@ TITLES = (
     key("choice"), key("ranking"), key("Sees"), key("Knows"), key("Steady"), key("Swayed"), key("Fooled"),
 )  # fmt: skip
 """Words that come from elsewhere and are translated where templates show them."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """A board on the first page, with the best of it."""
-
-    name: str
-    judge: str
-    criterion: str
-    verdicts: int
-    link: Filter
-    top: Sequence[tuple[str, str, str]]
-    unit: str = ""
-    """What the figures of `top` are."""
-    more: int = 0
-    """How many contestants the board has beside those of `top`."""
 
 
 class Views:
@@ -75,7 +71,7 @@ class Views:
         self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
         self._drawn = svg if self.drawing else None
         self._boards: Recent[Board | None] = Recent(64)
-        self._offers: Recent[list[list[gallery.Facet]]] = Recent(1024)
+        self._offers: Recent[list[gallery.Group]] = Recent(1024)
         self._leads: Recent[Board | None] = Recent(512)
         self._tops: Recent[Sequence[tuple[str, str, str]]] = Recent(512)
         self._bodies: Recent[str] = Recent(64)
@@ -251,35 +247,39 @@ class Views:
         connection: Connection,
         wanted: Filter,
         *,
+        order: case_list.Order = "newest",
         before: int | None = None,
         after: int | None = None,
         withheld: Select[Any] | None = None,
         ledger: Ledger | None = None,
     ) -> dict[str, Any]:
-        """The list of verdicts, without those on the items `withheld`; with thumbnails where the ledger is at hand."""
+        """The list of cases, without those on the items `withheld`; with thumbnails where the ledger is at hand."""
         count = self.count(connection, wanted) if withheld is None else listing.count(connection, wanted, withheld)
         choices = self._choices.get(version(connection), partial(listing.choices, connection))
-        page = listing.page(connection, wanted, before=before, after=after, withheld=withheld)
-        first = wanted == Filter(study=wanted.study) and before is None and after is None
-        open_cases = gallery.disagreements(connection, wanted.study, withheld) if first else []
+        page = case_list.page(connection, wanted, count, order=order, before=before, after=after, withheld=withheld)
+        rows = case_rows.case_rows(connection, page.meetings, page.matched, self.names.shown)
         # Counts of what is withheld, and of a search, would have to be taken anew for each.
-        countable = withheld is None and not wanted.q
+        facets = partial(
+            gallery.facets,
+            connection,
+            wanted,
+            partial(self.count, connection),
+            counting=withheld is None and not wanted.q,
+        )
         return {
             **self.common(connection, "verdicts", wanted.study),
             "wanted": wanted,
+            "order": order,
             "choices": choices,
             "fault_words": FAULT_WORDS,
             "shown_words": SHOWN_WORDS,
             "count": count,
             "page": page,
-            "gallery": open_cases,
-            "facets": self._facets(connection, wanted) if countable else [],
-            "thumbs": {} if ledger is None else gallery.thumbs(ledger, [*page.lines, *open_cases]),
+            "rows": rows,
+            "most_dots": case_rows.DOTS,
+            "facets": self._offers.get((version(connection), wanted, withheld is None), facets),
+            "thumbs": {} if ledger is None else gallery.thumbs(ledger, rows),
         }
-
-    def _facets(self, connection: Connection, wanted: Filter) -> list[list[gallery.Facet]]:
-        make = partial(gallery.facets, connection, wanted, partial(self.count, connection))
-        return self._offers.get((version(connection), wanted), make)
 
     def case(self, connection: Connection, ledger: Ledger, case_key: str, study: str = "") -> dict[str, Any] | None:
         """One case."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, ballot
+
+SEATS = 8
+"""So many colours there are for contestants."""
 
 
 @cache
@@ -51,3 +54,16 @@ def answer_name(contestant: str, sample: int) -> str:
     ('alpha', 'alpha #2')
     """
     return f"{contestant} #{sample + 1}" if sample else contestant
+
+
+def seats(names: Iterable[str], everybody: Sequence[str]) -> dict[str, int]:
+    """The number of each answer's colour: one for each contestant of a study where there are enough of them, else
+    one for each answer of the case, whatever the order shown.
+
+    >>> seats(["c", "a"], ["a", "b", "c"]), seats(["c", "a #2"], ["a", "b", "c"])
+    ({'a': 0, 'c': 2}, {'a #2': 0, 'c': 1})
+    """
+    shown = sorted(names)
+    if len(everybody) <= SEATS and set(shown) <= set(everybody):
+        return {name: everybody.index(name) for name in shown}
+    return {name: place % SEATS for place, name in enumerate(shown)}

@@ -196,6 +196,20 @@ try {
   }
 } catch { /* a browser that keeps nothing does without */ }
 
+// Of a strip of dots one is reached by Tab, the others by arrows.
+document.addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  const here = step && event.target.closest?.(".dot");
+  if (!here) return;
+  const dots = [...here.closest(".dots").querySelectorAll(".dot")];
+  const next = dots[dots.indexOf(here) + step];
+  if (!next) return;
+  event.preventDefault();
+  here.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+});
+
 // News: where the numbers of a page moved, they are fetched and put in their place.
 const topic = document.querySelector("[data-topic]");
 if (topic && !copied && typeof EventSource === "function") {

@@ -1,10 +1,10 @@
 "use strict";
-// The list of verdicts of a static copy: data come as scripts, since a page opened from disk may fetch nothing.
+// The list of cases of a static copy: data come as scripts, since a page opened from disk may fetch nothing.
 const list = document.getElementById("list");
 const SHAPES = { one: [0], several: [1, 2], choice: [1], ranking: [2] };
 const FAULTS = ["none", "refused", "unreadable", "recused"];
 const FLAGS = ["split", "swapped", "met", "opposed", "both", "again", "decided", "clear"];
-const PAGE = 50;
+const PAGE = 30;
 const wanted = Object.fromEntries([...new URLSearchParams(location.search)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value));
 const said = Object.fromEntries([...document.getElementById("words").content.querySelectorAll("li")].map((one) => [one.dataset.word, one.textContent]));
 const waiting = new Map();
@@ -18,17 +18,38 @@ const load = (name) => new Promise((done, failed) => {
   document.head.append(script);
 });
 
-// The cases before the list are for whoever has asked for nothing yet.
-if (Object.keys(wanted).length) document.querySelector(".gallery")?.closest("section").remove();
+// What the list can be narrowed to from here, and its orders. Counts are those of the whole list.
+const { order = "newest", ...filters } = wanted;
+const address = (some) => `verdicts.html${Object.keys(some).length ? `?${new URLSearchParams(some)}` : ""}`;
+const unfiltered = Object.keys(filters).length === 0 && Boolean(list.dataset.all);
+const offered = new Set();
+for (const link of document.querySelectorAll(".facets a")) {
+  const [[name, value]] = [...new URL(link.href).searchParams].filter(([each]) => each !== "study");
+  const { [name]: had, ...rest } = wanted;
+  link.href = address(had === value ? rest : { ...rest, [name]: value });
+  link.removeAttribute("aria-current");
+  if (had === value) {
+    link.setAttribute("aria-current", "true");
+    offered.add(name);
+  }
+  if (!unfiltered) link.querySelector(".tally")?.remove();
+}
+for (const link of document.querySelectorAll("[data-order]")) {
+  link.href = address({ ...filters, ...(link.dataset.order === "newest" ? {} : { order: link.dataset.order }) });
+  link.removeAttribute("aria-current");
+  if (link.dataset.order === order) link.setAttribute("aria-current", "true");
+}
 
 // The form shows what the address asks for.
 for (const field of document.querySelectorAll(".filters [name]")) {
   if (field.type === "checkbox") field.checked = wanted[field.name] === "1";
   else field.value = wanted[field.name] || "";
-  if (wanted[field.name] && field.closest("details")) field.closest("details").open = true;
+  if (wanted[field.name] && field.closest("details") && !offered.has(field.name)) field.closest("details").open = true;
 }
+if (order !== "newest") document.querySelector(".filters").append(Object.assign(document.createElement("input"), { type: "hidden", name: "order", value: order }));
 
-const { names, called, kinds, items, cases } = window.fullbench;
+const { names, called, kinds, items } = window.fullbench;
+const cases = new Map();
 const number = (name, kind) => (wanted[name] === undefined ? undefined : names.findIndex((one, place) => one === wanted[name] && kinds[place] === kind));
 const asked = {
   judge: number("judge", "judge"), beside: number("beside", "judge"), contestant: number("contestant", "contestant"), other: number("other", "contestant"),
@@ -37,12 +58,11 @@ const asked = {
 const plain = (text) => text.normalize("NFKC").toLowerCase();
 const parts = plain(wanted.q || "").split(/\s+/).filter(Boolean);
 let texts = null;
-// Where verdicts meet: item, ballot, criterion and the set of contestants; and where the judge `beside` ruled.
-const meeting = ([, , , , item, ballot, criterion, , , shown]) => [item, ballot, criterion, ...shown.toSorted((a, b) => a - b)].join();
+// Meetings in which the judge `beside` ruled.
 const beside = new Set();
 
 const has = (row) => {
-  const [, , judge, , item, ballot, criterion, fault, shape, shown, , flags] = row;
+  const [meeting, , judge, item, ballot, criterion, fault, shape, shown, flags] = row;
   if (asked.judge !== undefined && judge !== asked.judge) return false;
   if (asked.criterion !== undefined && criterion !== asked.criterion) return false;
   if (asked.ballot !== undefined && ballot !== asked.ballot) return false;
@@ -55,7 +75,7 @@ const has = (row) => {
   if (wanted.fault && (wanted.fault === "any" ? fault === 0 : FAULTS[fault] !== wanted.fault)) return false;
   if (wanted.shown && !(SHAPES[wanted.shown] || []).includes(shape)) return false;
   if (FLAGS.some((name, place) => wanted[name] === "1" && !(flags & (1 << place)))) return false;
-  if (asked.beside !== undefined && !beside.has(meeting(row))) return false;
+  if (asked.beside !== undefined && !beside.has(meeting)) return false;
   if (parts.length) {
     const [question, answers] = texts[item] || ["", {}];
     const all = plain([items[item][0], question, ...shown.map((who) => answers[who] || "")].join("\n"));
@@ -72,53 +92,80 @@ const element = (tag, name, text) => {
 };
 
 // A name as pages show it; whoever points at it sees the full one.
-const whose = (name, who) => {
-  const made = element("span", name, called[who] ?? names[who]);
-  if (called[who] !== undefined) made.title = names[who];
+const whose = (name, [shown, full]) => {
+  const made = element("span", name, shown);
+  if (shown !== full) made.title = full;
   return made;
 };
 
 // Who is ahead of whom, as the served list says it: best first, equals beside each other.
-const placing = (shown, marks) => {
+const placing = (levels, contestants) => {
   const made = element("span", "placing");
-  const levels = [...new Set(marks)].toSorted((a, b) => b - a);
-  levels.forEach((level, rank) => {
-    const group = shown.filter((_, index) => marks[index] === level);
+  levels.forEach((group, rank) => {
     if (rank) made.append(" ", element("span", "over", ">"), " ");
     group.forEach((who, index) => {
       if (index) made.append(" = ");
-      made.append(whose(group.length === 1 && !rank && levels.length > 1 ? "whose won" : "whose", who));
+      const won = group.length === 1 && !rank && levels.length > 1;
+      made.append(whose(`whose seat seat-${contestants[who][2]}${won ? " won" : ""}`, contestants[who]));
     });
   });
   if (levels.length === 1) made.append(" ", element("span", "muted", said.tie));
   return made;
 };
 
-const line = (row) => {
-  const [, place, judge, trial, item, ballot, criterion, fault, , shown, marks, flags] = row;
+// Everybody who ruled, in the colour of whom they put first; faint where none of their rulings was asked for.
+const dot = ([judge, rater, told, turned, anchor], outcomes, href, matched, first) => {
+  const made = element("a", `dot${rater === null ? "" : " by-people"}${turned ? " turned" : ""}${matched ? "" : " faint"}`);
+  const spoken = told.map((place) => {
+    const [kind, words] = outcomes[place];
+    return (kind === "fault" ? said[words] : words) + (kind === "tie" ? ` (${said.tie})` : "");
+  });
+  const name = rater === null ? called[judge] ?? names[judge] : `${said.votes} ${rater.slice(0, 12)}`.trim();
+  made.title = `${name}: ${spoken.join("; ")}${turned ? ` (${said.turned})` : ""}`;
+  made.ariaLabel = made.title;
+  made.href = `${href}#${anchor}`;
+  if (!first) made.tabIndex = -1;
+  for (const place of told.slice(0, 3)) {
+    const [kind, words, seat] = outcomes[place];
+    made.append(element("i", kind === "won" ? `won seat-${seat}` : kind, kind === "mark" ? words : undefined));
+  }
+  const around = element("li");
+  around.append(made);
+  return around;
+};
+
+const caseRow = ([meeting, found]) => {
+  const [key, item, criterion, , flags, contestants, people, levels, joint, outcomes, dots, verdicts] = cases.get(meeting);
   const made = element("li");
   const link = element("a", "case-link");
-  link.href = cases[place] ? `cases/${encodeURIComponent(cases[place])}.html` : "about.html";
+  link.href = key ? `cases/${encodeURIComponent(key)}.html` : "about.html";
   link.append(element("span", "item-name", items[item][0]), ` ${items[item][1] || said.unasked}`);
   const ruling = element("div", "ruling");
-  ruling.append(whose("judge-name", judge));
-  if (marks && shown.length > 1 && /^(choice|ranking)/.test(names[ballot])) ruling.append(placing(shown, marks));
-  else shown.forEach((who, index) => {
+  if (levels.length || joint.length) ruling.append(element("span", "muted", people ? said.people : said.judges));
+  if (levels.length) ruling.append(placing(levels, contestants));
+  else contestants.forEach((name, who) => {
     const one = element("span", "shown");
-    one.append(whose("whose", who));
-    if (marks) one.append(element("b", "", ` ${Number(marks[index].toPrecision(4))}`));
+    one.append(whose(`whose seat seat-${name[2]}`, name));
+    for (const [place, mark] of joint) if (place === who) one.append(" ", element("b", "", mark));
     ruling.append(one);
   });
-  if (fault) ruling.append(element("span", "badge warn", said[FAULTS[fault]]));
   if (flags & 1) ruling.append(element("span", "badge", said.split));
-  if (flags & 2) ruling.append(element("span", "badge", said.swapped));
-  if (flags & 8) ruling.append(element("span", "badge", said.opposed));
-  if (names[criterion] !== "overall") ruling.append(element("span", "muted", names[criterion]));
-  if (trial) ruling.append(element("span", "muted", `#${trial}`));
+  if (flags & 2) ruling.append(element("span", "badge", said.opposed));
+  if (criterion !== "overall") ruling.append(element("span", "muted", criterion));
+  const most = Number(list.dataset.dots);
+  const strip = element("div", "strip");
+  const all = element("ul", "dots");
+  const asked_for = new Set(found.map(([, place]) => place));
+  all.append(...dots.slice(0, most).map((one, place) => dot(one, outcomes, link.getAttribute("href"), asked_for.has(place), !place)));
+  strip.append(all);
+  if (dots.length > most) strip.append(element("span", "muted", `+${dots.length - most}`));
+  const tally = element("span", "muted", (found.length < verdicts ? said.some : said.all).replace("{matched}", found.length.toLocaleString("en")).replace("{count}", verdicts.toLocaleString("en")));
+  tally.dataset.matched = found.length;
+  strip.append(tally);
   const what = element("div", "what");
-  what.append(link, ruling);
+  what.append(link, ruling, strip);
   const thumb = items[item][3];
-  if (thumb && cases[place]) {
+  if (thumb && key) {
     const frame = element("a", "thumb");
     frame.href = link.href;
     frame.tabIndex = -1;
@@ -132,19 +179,26 @@ const line = (row) => {
 
 const run = async () => {
   if (parts.length) texts = Object.assign({}, ...(await Promise.all(window.fullbench.texts.map(load))));
-  const found = [];
   const impossible = Object.values(asked).includes(-1);
   const rows = [];
-  for (let place = 0; place < Number(list.dataset.chunks) && !impossible; place += 1) rows.push(...(await load(`verdicts-${place}`)));
-  for (const row of rows) if (row[2] === asked.beside && row[7] === 0) beside.add(meeting(row));
-  for (const row of rows) if (has(row)) found.push(row);
+  for (let place = 0; place < Number(list.dataset.chunks) && !impossible; place += 1) {
+    const [some, met] = await load(`verdicts-${place}`);
+    rows.push(...some);
+    for (const [id, one] of Object.entries(met)) cases.set(Number(id), one);
+  }
+  for (const [meeting, , judge, , , , fault] of rows) if (judge === asked.beside && fault === 0) beside.add(meeting);
+  const found = rows.filter(has);
+  const grouped = new Map();
+  for (const row of found) grouped.get(row[0])?.push(row) ?? grouped.set(row[0], [row]);
+  const doubt = (meeting) => (order === "doubt" ? cases.get(meeting)[3] : 0);
+  const listed = [...grouped].toSorted(([one], [two]) => doubt(two) - doubt(one) || two - one);
   document.getElementById("count").textContent = found.length.toLocaleString("en");
   let shown = 0;
   const more = document.getElementById("more");
   const show = () => {
-    list.append(...found.slice(shown, shown + PAGE).map(line));
+    list.append(...listed.slice(shown, shown + PAGE).map(caseRow));
     shown += PAGE;
-    more.hidden = shown >= found.length;
+    more.hidden = shown >= listed.length;
   };
   if (!found.length) list.append(element("li", "muted", said.nothing));
   more.addEventListener("click", show);
