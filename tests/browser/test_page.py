@@ -1,6 +1,7 @@
 """The page in a real browser: it sorts, asks the network for nothing, runs nothing hostile, and can be read."""
 
 import pytest
+from PIL import Image
 
 from fullbench.reports.page import page
 from tests.browsing import PATIENCE
@@ -91,6 +92,19 @@ def test_no_request_leaves_no_error_is_heard_and_nothing_hostile_runs(opened):
 def test_words_stand_out_from_what_is_behind_them(opened):
     opened.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
     assert opened.evaluate(CONTRAST) == []
+
+
+def test_a_chart_of_a_report_is_saved_as_svg_and_png(opened):
+    page = opened
+    figure = page.locator("figure.drawn").first
+    _, _, width, height = map(float, figure.locator("svg.marks").get_attribute("viewBox").split())
+    with page.expect_download() as saving:
+        figure.get_by_role("button", name="Save as SVG").click()
+    assert saving.value.path().read_text(encoding="utf-8").startswith("<svg")
+    with page.expect_download() as saving:
+        figure.get_by_role("button", name="Save as PNG").click()
+    with Image.open(saving.value.path()) as saved:
+        assert saved.size == (int(2 * width), int(2 * height))
 
 
 def test_a_phone_scrolls_down_only(opened):

@@ -11,11 +11,14 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
+from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.results import boards, cards, judges_board, updater
+from fullbench.web.results.boards import Linked
 from fullbench.web.results.matrix import matrices
 from fullbench.web.results.wording import placing
 
@@ -72,6 +75,9 @@ def test_judges_stand_by_their_agreement_with_people_under_each_criterion(update
         own = {linked.table.name: linked.table for _, some in card.sections for linked in some}["agreement"]
         (estimate,) = [one[2] for one in own.rows if list(map(str, one[:2])) == ["pairs", "accuracy, ties a class"]]
         assert row[agreement] == estimate
+        biases = next(linked.table for _, some in card.sections for linked in some if linked.table.name == "biases")
+        (length,) = [one[3] for one in biases.rows if str(one[2]) == "marks for twice the words"]
+        assert row[table.table.place("length bias")] == length
     # people voted on nothing under `style`: a dozen rulings of each judge stand there by themselves
     assert [(row[agreement], row[verdicts]) for row in unvoted] == [(None, 12), (None, 12)]
     assert all("agreement is not known" in row.sentence for row in standings[2:])
@@ -104,6 +110,22 @@ def test_agreement_under_a_criterion_of_another_name_is_agreement_all_the_same(t
     shown = {row.criterion: cells[agreement].value for row, cells in zip(standings, table.table.rows, strict=True)}
     assert shown == {"helpfulness": 1.0, "truth": 0.25}
     assert not any("not known" in row.sentence for row in standings)
+
+
+@pytest.mark.parametrize(
+    ("choices", "marks", "says", "cell"),
+    [
+        ("yes", "no", "Usable for choices, not for single marks, by the alternative annotator test.", "choices"),
+        ("yes", "yes", "Usable for choices; single marks by the alternative annotator test.", "yes"),
+        ("no", "no", "Not usable for choices; single marks by the alternative annotator test.", "no"),
+    ],
+)
+def test_a_judge_has_a_plain_verdict_for_each_way_of_ruling(choices, marks, says, cell):
+    rows = [["j", "choices", "all", choices], ["j", "single marks", "all", marks], ["j", "choices", "task: a", "no"]]
+    tested = Table("replacement", "", headings("judge", "ruling", "slice", "may replace people"), rows)
+    (row,) = judges_board.standings_of(cards.Card("j", "", 0, 0, [("Replacement", [Linked(tested)])]))
+    assert row.sentence.startswith(says)
+    assert str(row.cells["may replace people"]) == cell
 
 
 def test_a_ranking_is_told_from_first_to_last():

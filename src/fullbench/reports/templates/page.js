@@ -1,2 +1,3 @@
 document.querySelectorAll("main table").forEach(sortable);
 document.querySelectorAll(".values svg").forEach(speaking);
+document.querySelectorAll(".tools").forEach((one) => { one.hidden = false; });

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from fullbench.figures.places import OVERALL, place
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, sentences
+from fullbench.nouns.note import Note, listed, sentences
 from fullbench.nouns.table import Cell, Table
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.cards import Card
@@ -19,9 +20,12 @@ from fullbench.web.results.filters import Filter
 
 _AGREEMENT = {"pairs": "accuracy, ties a class", "scores": "Pearson", "rankings": "Kendall"}
 """The figure by which agreement is read for each way of ruling."""
+_TWICE = "marks for twice the words"
+"""The figure by which length is read, of scores alone: among pairs none is computed."""
 _KEYS = (
     "judge", "criterion", "agreement on pairs", "agreement on scores", "agreement on rankings", "may replace people",
-    "same ruling in both orders", "first shown wins", "faulty", "dollars per 1,000", "s a call", "verdicts",
+    "same ruling in both orders", "first shown wins", "length bias", "faulty", "dollars per 1,000", "s a call",
+    "verdicts",
 )  # fmt: skip
 
 
@@ -58,6 +62,13 @@ def board(cards: Sequence[Card], link: str) -> tuple[Linked, list[Standing]] | N
             "Pearson's correlation; on rankings Kendall's.",
         )
     ]
+    if "length bias" in keys:
+        notes.append(
+            Note(
+                "judges.length-bias",
+                "Length bias: by how much twice the words change its score where people find the answers equally good.",
+            )
+        )
     if several:
         notes.append(Note("judges.costs", "Price and time are those of a judge under all criteria together."))
     title = Note("judges.title", "Judges, by their agreement with people")
@@ -80,15 +91,23 @@ def _standing(judge: str, criterion: str, tables: Mapping[str, Sequence[Mapping[
     for row in tables.get("orders", ()):
         if _criterion(row) == criterion:
             cells |= {key: row[key] for key in ("same ruling in both orders", "first shown wins")}
-    for row in tables.get("replacement", ()):
-        if row["slice"] == "all" and _criterion(row) == criterion:
-            cells.setdefault("may replace people", row["may replace people"])
+    replaces = {
+        row["ruling"]: row["may replace people"] == "yes"
+        for row in tables.get("replacement", ())
+        if row["slice"] == "all" and _criterion(row) == criterion
+    }
+    if replaces:
+        yes = [cast("str", ruling) for ruling, may in replaces.items() if may]
+        cells["may replace people"] = listed(yes) if 0 < len(yes) < len(replaces) else "yes" if yes else "no"
+    for row in tables.get(f"biases{place('', criterion)}", ()):
+        if str(row["bias"]) == "length" and str(row["figure"]).startswith(_TWICE):
+            cells.setdefault("length bias", row["judge's"])
     for row in tables.get("faults", ()):
         if _criterion(row) == criterion:
             cells |= {key: row[key] for key in ("verdicts", "faulty")}
     for row in tables.get("costs", ()):
         cells |= {key: row.get(key) for key in ("dollars per 1,000", "s a call")}
-    return Standing(judge, criterion, cells, _sentence(cells))
+    return Standing(judge, criterion, cells, _sentence(cells, replaces))
 
 
 def _criterion(row: Mapping[str, Cell]) -> str:
@@ -110,16 +129,28 @@ def _order(judged: Standing) -> tuple[float, str, str]:
     return (-sum(values) / len(values) if values else 2.0, judged.judge, judged.criterion)
 
 
-def _sentence(cells: Mapping[str, Cell]) -> str:
-    """What a reader should know of a judge before anything else."""
+def _sentence(cells: Mapping[str, Cell], replaces: Mapping[Cell, bool]) -> str:
+    """What a reader should know of a judge before anything else; `replaces` says on which rulings it may replace
+    people."""
     parts: list[Note] = []
-    replaces = cells.get("may replace people")
-    if replaces is not None:
-        yes = str(replaces) == "yes"
+    usable, useless = ([cast("str", ruling) for ruling, may in replaces.items() if may is way] for way in (True, False))
+    if usable and useless:
         parts.append(
-            Note("judges.replaces", "May stand for a person here by the alternative annotator test.") if yes
-            else Note("judges.does-not-replace", "Does not stand for a person here by the alternative annotator test.")
+            Note(
+                "judges.usable-in-part", "Usable for {usable}, not for {useless}, by the alternative annotator test.",
+                usable=listed(usable), useless=listed(useless),
+            )
         )  # fmt: skip
+    elif usable:
+        parts.append(
+            Note("judges.usable", "Usable for {usable} by the alternative annotator test.", usable=listed(usable))
+        )
+    elif useless:
+        parts.append(
+            Note(
+                "judges.useless", "Not usable for {useless} by the alternative annotator test.", useless=listed(useless)
+            )
+        )
     first = cells.get("first shown wins")
     if isinstance(first, Estimate) and first.low > 0.5:
         parts.append(
@@ -136,6 +167,12 @@ def _sentence(cells: Mapping[str, Cell]) -> str:
                 "judges.unsteady", "Turns {share:.0%} of its rulings when the order is turned.", share=1 - steady.value
             )
         )
+    length = cells.get("length bias")
+    if isinstance(length, Estimate) and (length.low > 0 or length.high < 0):
+        parts.append(
+            Note("judges.length", "Twice the words change its score by {value:+.2f} at the same worth.",
+                 value=length.value)
+        )  # fmt: skip
     faulty = cells.get("faulty")
     if isinstance(faulty, Estimate) and faulty.value >= 0.02:
         parts.append(Note("judges.faulty", "Leaves {share:.0%} without a ruling.", share=faulty.value))
@@ -151,5 +188,6 @@ def _behind(judge: str, criterion: str, link: str) -> dict[str, Filter]:
         "faulty": replace(asked, fault="any"),
         "same ruling in both orders": replace(asked, both=True),
         "first shown wins": replace(asked, shown="choice", decided=True),
+        "length bias": replace(asked, shown="one", met=True),
         **{f"agreement on {ruling}": replace(asked, met=True) for ruling in _AGREEMENT},
     }

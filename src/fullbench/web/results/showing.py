@@ -28,6 +28,7 @@ FEW = 5
 """Whoever has fewer observations behind it stands apart, below a leaderboard's ranking."""
 TAGS_SHOWN = 6
 """So many columns by tag are shown from the start, where there is room."""
+AMOUNTS = ("dollars per 1,000", "s a call")
 SHADES = 4
 """So many shades a heat map has to either side."""
 
@@ -43,6 +44,8 @@ class LinkedCell(LaidCell):
     shade: str = ""
     tip: str = ""
     """What a figure by tag says to whoever points at it."""
+    amount: float | None = None
+    """How long the bar of a figure without an interval is, from zero, in percent of the column's largest."""
     logo_src: str = ""
 
 
@@ -209,13 +212,24 @@ def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: 
 
 
 def with_cards(shown: Sheet, judges: Collection[str], places: Places, study: str) -> Sheet:
-    """A table of judges whose names lead to their cards."""
+    """A table of judges whose names lead to their cards; price and time have bars from zero."""
 
     def led(cell: LinkedCell) -> LinkedCell:
         judge = cell.full or cell.text
         return replace(cell, href=places.judge(judge, study)) if judge in judges else cell
 
-    return replace(shown, rows=[(led(row[0]), *row[1:]) for row in shown.rows])
+    most = {
+        place: max((cell for cell in shown.linked.table.cells(place) if isinstance(cell, float)), default=0.0)
+        for place, column in enumerate(shown.linked.table.typed)
+        if column.key in AMOUNTS
+    }
+
+    def measured(cell: LinkedCell, place: int) -> LinkedCell:
+        known = cell.sort and most.get(place, 0.0) > 0
+        return replace(cell, amount=round(100 * float(cell.sort) / most[place], 1)) if known else cell
+
+    rows = [(led(row[0]), *(measured(cell, place) for place, cell in enumerate(row[1:], 1))) for row in shown.rows]
+    return replace(shown, rows=rows)
 
 
 def column_cells(linked: Linked, place: int, places: Places) -> list[LinkedCell]:
