@@ -69,7 +69,7 @@ def test_openai_itself_and_others_that_speak_alike_name_the_length_differently(s
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"temprature": "0"}, "no option 'temprature'; known: .*temperature"),
+        ({"temprature": "0"}, "no option 'temprature'; did you mean 'temperature'. known: "),
         ({"api_key": "sk-secret"}, "no option 'api_key'; known: .*key_env, key_file"),
         ({"temperature": "hot"}, "'temperature' of 'openai:x' cannot be 'hot'"),
         ({"temperature": "nan"}, "cannot be 'nan'"),
