@@ -146,5 +146,6 @@ def alpha(units: list[list[float]]) -> float:
 
 
 def said(svg: str) -> list[str]:
-    """What the marks of a chart say of themselves, a minus as Python writes it."""
-    return [text.replace("\u2212", "-") for text in re.findall(r'aria-label="([^"]*)"', svg)]
+    """What the marks of a chart say of themselves, a minus as Python writes it; axes and legends aside."""
+    labels = (text.replace("\u2212", "-") for text in re.findall(r'aria-label="([^"]*)"', svg))
+    return [text for text in labels if not re.match(r"[XY]-axis |Symbol legend |Gradient legend ", text)]

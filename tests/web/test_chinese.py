@@ -38,7 +38,7 @@ NAMES = {
     "Fleiss", "Pearson", "Spearman", "Kendall", "Bradley", "Terry", "McNemar", "Benjamini", "Hochberg", "Wilson",
     "Dawid", "Skene", "alpha", "kappa", "Parquet", "jsonl", "csv", "parquet", "sensitive", "gpt", "Markdown", "PNG",
     "JPEG", "WebP", "GIF", "UTC", "Enter", "Esc", "Ctrl", "Shift", "Tab", "human", "panel", "people", "majority",
-    "mean", "agrees", "hallucinates", "reasons",
+    "mean", "agrees", "hallucinates", "reasons", "Prolific", "Mechanical", "Turk",
     "overall", "choice", "tie", "score", "ranking", "likert", "Bearer", "Authorization", "application", "problem",
 }  # fmt: skip
 """Proper names, and words that are part of the data: ballots, kinds of judges, criteria by name."""
@@ -46,7 +46,7 @@ MARKED = (
     r"\{\w+\}", r"`[^`]+`", r"[0-9a-f]{16,}", r"“[a-z]+”", r" \([a-z]+\)$", r"[a-z]+(?:、[a-z]+)+(?: 或 [a-z]+)?",
     r"(?:openai|https?|likert):\S+", r"application/\S+", r"openapi\.json",
     r"mllm-as-a-judge|visitbench|mjbench|upme|alignmmbench",
-    r"已知的有：.*", r"^votes (?=应)", r"^testclient$", r"'[\w.-]+'",
+    r"已知的有：.*", r"^votes (?=应)", r"^testclient$", r"'[\w.-]+'", r"!\[[^]]+\]\([\w.]+\)",
 )  # fmt: skip
 """What stands for something else, is marked as a machine's word, or is an id."""
 MACHINES = {"code", "pre", "kbd", "script", "style", "textarea"}
