@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
+from pathlib import Path
 from struct import unpack_from
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,24 @@ def turned(data: bytes) -> bool:
             return image.getexif().get(ORIENTATION, 1) in range(2, 9)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return False
+
+
+def extent(picture: Picture) -> tuple[int, int] | None:
+    """The width and height of a picture as it is seen, from the head of its file; None where there is no file at hand:
+    nothing is fetched from a bucket for that."""
+    from PIL import Image
+
+    if not isinstance(picture.source, Path):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(picture.source) as image:
+                width, height = image.size
+                sideways = image.getexif().get(ORIENTATION, 1) in range(5, 9)
+    except (*_BROKEN, Image.DecompressionBombError):
+        return None
+    return (height, width) if sideways else (width, height)
 
 
 def is_black(picture: Picture) -> bool:

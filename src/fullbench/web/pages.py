@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from fullbench.pixels import extent
 from fullbench.reports.citing import citation
 from fullbench.reports.imprint import Imprint
 from fullbench.reports.layout import TEMPLATES
@@ -57,7 +58,7 @@ def environment() -> Environment:
     )
     from fullbench.web.pictures import picture_url
 
-    templates.globals.update(static=static_url, picture_url=picture_url, citation=citation)
+    templates.globals.update(static=static_url, picture_url=picture_url, extent=extent, citation=citation)
     templates.globals.update(word=word, differing=differing, most_words=MOST_WORDS)
     templates.filters["when"] = when
     templates.filters.update(prose=prose, marked_up=is_marked_up)

@@ -141,7 +141,7 @@ new PerformanceObserver((list) => {
 @pytest.mark.parametrize("width", [1366, 390])
 def test_nothing_jumps_while_a_page_is_loaded_and_scrolled(browser, served, width):
     """Each page is opened by a browser that has nothing of the site yet, no font either."""
-    for path in public(served)[:6]:
+    for path in public(served)[:7]:
         context = browser.new_context(base_url=served.url, viewport={"width": width, "height": 844})
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
