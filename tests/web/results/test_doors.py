@@ -166,7 +166,7 @@ def test_two_studies_with_the_same_ids_stay_apart(database, tmp_path):
         assert script.get("/api/v1/verdicts", params=link).json()["count"] == 3
         visitor = signed_in(app, "ann", "annotator")
         home = visitor.get("/").text
-        assert "<strong>geo</strong>" in home
+        assert re.search(r'<a href="/[^"]*" aria-current="true">geo</a>', home)
         assert 'href="/?study=math"' in home
         assert visitor.get("/?study=nothing").status_code == 404
         case = f"/cases/{other[0].key}"

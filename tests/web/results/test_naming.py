@@ -46,6 +46,7 @@ def test_the_first_page_shows_short_names_and_says_the_full_ones():
     columns = [Bench(judge, f"board-{place}", "rating", False, False) for place, judge in enumerate(judges)]
     shown = Matrix("matrix-0", "overall", "", columns, [("model", [None] * 3)], False)
     template = environment().get_template("public/matrices.html")
-    page = template.render(matrices=[shown], places=Served(), t=partial(translate, "en"), names=Names(), task=None)
+    words = {"t": partial(translate, "en"), "names": Names(), "labels": {}}
+    page = template.render(matrices=[shown], places=Served(), task=None, **words)
     heads = re.findall(r'<a href="/boards/board-\d" title="([^"]+)">([^<]+)</a>', page)
     assert heads == [(judges[0], "gpt-4o"), (judges[1], judges[1]), (judges[2], judges[2])]
