@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
 
+from fullbench.ledger.store import Ledger
 from fullbench.web.database import reading
 from fullbench.web.results import boards, listing
 from fullbench.web.results.filters import Filter
@@ -245,6 +247,12 @@ def test_few_and_many_contestants_can_be_read(browser, axe, tmp_path, contestant
         assert table.locator("tbody tr").count() == min(contestants, 40)
         page.get_by_role("searchbox", name="Find a row").first.fill("model-007")
         expect(table.locator("tbody tr:visible")).to_have_count(1)
+        if contestants == 10:
+            page.locator("h1").click()  # whoever types is not disturbed
+            with Ledger(path) as ledger:
+                ledger.add(replace(next(ledger.verdicts()), trial=9))
+            expect(page.locator("main[data-renewed]")).to_be_attached()
+            expect(table.locator("tbody tr:visible"), "what was searched for stays").to_have_count(1)
         page.goto(board)
         everybody(page, contestants, width)
         context.close()

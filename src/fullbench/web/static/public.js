@@ -91,6 +91,7 @@ const enrich = (table) => {
   });
   for (const one of [search, least, compare]) one?.addEventListener("input", apply);
   table.addEventListener("change", (event) => { if (event.target.closest(".pick")) apply(); });
+  if (search.value || compare.checked) apply(); // typed before anybody listened, or kept by the browser on the way back
 };
 document.querySelectorAll("table.figures").forEach((table) => idle(() => { sortable(table); enrich(table); }));
 
@@ -217,7 +218,8 @@ if (topic && !copied && typeof EventSource === "function") {
   const later = (pause) => { waiting = waiting || setTimeout(renew, pause); };
   const renew = async () => {
     waiting = 0;
-    if (document.activeElement.matches("main :is(input, select, textarea)")) { later(2000); return; }
+    const typing = () => document.activeElement.matches("main :is(input, select, textarea)");
+    if (typing()) { later(2000); return; }
     let text;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
@@ -227,11 +229,15 @@ if (topic && !copied && typeof EventSource === "function") {
       later(2000); // no connection at the moment, or the page is being left
       return;
     }
+    if (typing()) { later(2000); return; } // somebody began meanwhile
     const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("main");
     const main = document.querySelector("main");
+    const searches = () => [...main.querySelectorAll('.tools input[type="search"]')];
+    const searched = searches().map((one) => one.value);
     const sorted = [...main.querySelectorAll("table.figures th[aria-sort]")]
       .map((head) => [head.closest("table").caption.textContent, head.cellIndex, head.getAttribute("aria-sort")]);
     main.replaceChildren(...fresh.childNodes);
+    searches().forEach((one, place) => { one.value = searched[place] || ""; });
     markChosen();
     speakingCharts();
     for (const table of main.querySelectorAll("table.figures")) {
