@@ -222,7 +222,8 @@ class Adder:
                 continue
             away = not self._keep_pictures and isinstance(picture.source, Path)
             if not away:
-                self._pictures().keep(picture)
+                self._pictures().gather(picture)
+                self._writer.before = self._pictures().settle
             self._remember("pictures", picture.digest)
             self._writer.bring("pictures", (picture.digest, picture.media, str(picture.source) if away else None))
 

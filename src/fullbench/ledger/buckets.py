@@ -64,6 +64,12 @@ class PictureBucket(Bucket):
             )
         self._there.add(picture.digest)
 
+    def gather(self, picture: Picture) -> None:
+        self.keep(picture)
+
+    def settle(self) -> None:
+        """Nothing is left to do: what was put is there."""
+
     def find(self, digest: str, media: str) -> Picture:
         return BucketPicture(digest, media, self)
 

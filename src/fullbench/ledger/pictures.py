@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -12,7 +13,12 @@ from pathlib import Path
 from typing import Protocol
 
 from fullbench.errors import LedgerError
+from fullbench.ledger.flushing import flush_of
 from fullbench.nouns.picture import Picture
+
+LONG = 1.0
+"""Waiting for a file system waits for what others write there too. Where that once took so many seconds, each picture
+is waited for alone."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,14 @@ class Pictures(Protocol):
         """Copy the picture's bytes in, unless they are there already."""
         ...
 
+    def gather(self, picture: Picture) -> None:
+        """The same, where more are to come: it is in its place when `settle` has returned."""
+        ...
+
+    def settle(self) -> None:
+        """Have all in their places that were gathered."""
+        ...
+
     def find(self, digest: str, media: str) -> Picture:
         """The picture of that digest. Its bytes are fetched, and checked, when they are wanted."""
         ...
@@ -51,15 +65,18 @@ class PictureFolder:
     """`FOLDER/ab/abcdef...`: written whole or not at all, checked against the digest when read."""
 
     def __init__(self, folder: Path, *, sync: bool = False) -> None:
-        """With `sync`, wait for the disk after every picture."""
+        """With `sync`, wait for the disk: after every picture, or once for those that are gathered."""
         # Written so, a file is on the disk when `write` returns, which is cheaper than a call more. Windows cannot.
-        at_once = getattr(os, "O_DSYNC", 0) if sync else 0
-        self._sync = sync and not at_once
-        self._flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | at_once
+        self._at_once = getattr(os, "O_DSYNC", 0) if sync else 0
+        self._sync = sync and not self._at_once
+        self._flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         self._flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self.folder = folder
         self.place = str(folder)
         self._writer, self._numbers = secrets.token_hex(4), count()
+        self._gathers = sync
+        self._flush: Callable[[], None] | None = None
+        self._gathered: dict[str, str] = {}
 
     def path(self, digest: str) -> Path:
         return Path(self._name(digest))
@@ -92,13 +109,61 @@ class PictureFolder:
     def write(self, digest: str, data: bytes) -> None:
         """Put the bytes of a picture in their place."""
         name = self._name(digest)
+        part = self._written(name, data, self._at_once)
+        try:
+            os.replace(part, name)  # noqa: PTH105 - see `_name`
+        except OSError as error:
+            raise self._not_kept(error, part) from error
+
+    def gather(self, picture: Picture) -> None:
+        if not self._gathers:
+            self.keep(picture)
+        elif picture.digest not in self._gathered and not self.has(picture.digest):
+            part = self._written(self._name(picture.digest), picture.lately(), 0)
+            self._gathered[picture.digest] = part
+            if self._flush is None:
+                self._begin_gathering()
+
+    def _begin_gathering(self) -> None:
+        """Find out, once there is a folder, how all of them can be waited for."""
+        self._flush = flush_of(self.folder)
+        if self._flush is None:
+            self._each_alone()
+
+    def _each_alone(self) -> None:
+        """Bring what was gathered to the disk one by one, and gather no more."""
+        self._gathers = False
+        for part in self._gathered.values():
+            file = os.open(part, os.O_RDWR)
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
+
+    def settle(self) -> None:
+        if not self._gathered:
+            return
+        try:
+            if self._gathers and self._flush is not None:
+                started = time.monotonic()
+                self._flush()
+                self._gathers = time.monotonic() - started < LONG
+            while self._gathered:
+                digest, part = next(iter(self._gathered.items()))
+                os.replace(part, self._name(digest))  # noqa: PTH105 - see `_name`
+                del self._gathered[digest]
+        except OSError as error:
+            raise self._not_kept(error) from error
+
+    def _written(self, name: str, data: bytes, flags: int) -> str:
+        """Write the bytes of a picture beside its place; gives the name there."""
         part = f"{name}.{self._writer}{next(self._numbers):x}.part"
         try:
             try:
-                file = os.open(part, self._flags, 0o666)
+                file = os.open(part, self._flags | flags, 0o666)
             except FileNotFoundError:
                 Path(part).parent.mkdir(parents=True, exist_ok=True)
-                file = os.open(part, self._flags, 0o666)
+                file = os.open(part, self._flags | flags, 0o666)
             try:
                 left = memoryview(data)
                 while left:
@@ -107,14 +172,18 @@ class PictureFolder:
                     os.fsync(file)
             finally:
                 os.close(file)
-            os.replace(part, name)  # noqa: PTH105 - see `_name`
         except OSError as error:
+            raise self._not_kept(error, part) from error
+        return part
+
+    def _not_kept(self, error: OSError, part: str = "") -> LedgerError:
+        if part:
             with suppress(OSError):
                 Path(part).unlink()
-            raise LedgerError(
-                f"{self.folder}: a picture cannot be kept ({error.strerror}); what is in the ledger stays: "
-                "mend that and run again to go on"
-            ) from error
+        return LedgerError(
+            f"{self.folder}: a picture cannot be kept ({error.strerror}); what is in the ledger stays: "
+            "mend that and run again to go on"
+        )
 
 
 def no_place(ledger: str) -> LedgerError:

@@ -22,8 +22,8 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Failure, Verdict
 
-GROUP = 128
-"""So many entries are committed together at the latest..."""
+GROUP, GROUP_FREE = 128, 2_048
+"""So many outcomes of calls are committed together at the latest, so many entries of any kind..."""
 
 DELAY = 0.02
 """...or those that were gathered in so many seconds."""
@@ -59,6 +59,8 @@ class Writer:
         self.connection: Connection = database.connect(read_only=False)
         self.lock = threading.RLock()
         self.acknowledged = 0
+        self.before: Callable[[], None] | None = None
+        """What must be done before the rows that were gathered are committed: their pictures are in their places."""
         self._on_commit = on_commit
         self._chain = Chain.begin()
         self._head_note = database.head_note()
@@ -67,6 +69,7 @@ class Writer:
         self._begin_texts()
         self._entries: list[Entry] = []
         self._paid = 0
+        self._most_paid, self._most = (MOST, MOST_FREE) if database.far else (GROUP, GROUP_FREE)
         self._wary = False
         self._left_out = 0
         self._checkpointed_at: int | None = None
@@ -92,8 +95,7 @@ class Writer:
         self._pending[table].append(row)
         self._entries.append(entry)
         self._paid += paid
-        full = self._paid >= MOST or len(self._entries) >= MOST_FREE
-        if full if self.database.far else len(self._entries) >= GROUP:
+        if self._paid >= self._most_paid or len(self._entries) >= self._most:
             self._commit()
             return
         if len(self._entries) == 1:
@@ -218,6 +220,8 @@ class Writer:
 
     def _commit_taken(self) -> None:
         """Take what was gathered and commit it; where the database is far, the lock is open meanwhile."""
+        if self.before is not None:
+            self.before()
         self._gather_texts()
         batch, self._pending = self._pending, _empty()
         entries, self._entries = self._entries, []
