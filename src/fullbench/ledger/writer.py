@@ -26,7 +26,11 @@ GROUP, GROUP_FREE = 128, 2_048
 """So many outcomes of calls are committed together at the latest, so many entries of any kind..."""
 
 DELAY = 0.02
-"""...or those that were gathered in so many seconds."""
+"""...or those that were gathered in so many seconds..."""
+
+LATE = 0.03
+"""...or in so many where no further one comes: a thread of its own commits them then. Where more come, whoever brings
+them commits, since two threads that take turns in one interpreter cost more than the commit itself."""
 
 MOST = 1_024
 """Where the database is far, so many outcomes of calls may wait for the commit that is on its way; whoever adds more
@@ -95,7 +99,8 @@ class Writer:
         self._pending[table].append(row)
         self._entries.append(entry)
         self._paid += paid
-        if self._paid >= self._most_paid or len(self._entries) >= self._most:
+        full = self._paid >= self._most_paid or len(self._entries) >= self._most
+        if full or (len(self._entries) > 1 and not self.database.far and time.monotonic() - self._since > DELAY):
             self._commit()
             return
         if len(self._entries) == 1:
@@ -196,7 +201,7 @@ class Writer:
                 if not (self._entries or wanted) or self._trouble is not None:
                     self._idle = True
                     self._changed.wait()
-                elif not wanted and (left := self._since + DELAY - time.monotonic()) > 0:
+                elif not wanted and (left := self._since + LATE - time.monotonic()) > 0:
                     self._changed.wait(left)
                 else:
                     try:
