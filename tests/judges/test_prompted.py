@@ -76,6 +76,21 @@ def test_pictures_are_seen_withheld_or_described():
     assert "a red square on white" not in words(seen.asked[0]) + words(unseen.asked[0])
 
 
+def test_a_judge_that_heard_other_cases_before_asks_as_one_that_heard_none():
+    """Cases of one item share what stands before the responses; another item, ballot or number of responses does not."""
+    shown = [
+        Case(one, answers(one.id, alpha=f"{one.id} is red.", omega="Blue.")[:n], form, criterion)
+        for one in (item("i1"), item("i2", reference="red"), item("i1", tags={"task": "colours"}))
+        for form, n in ((Choice(), 2), (Score(1, 5), 1), (Score(1, 5), 2), (Ranking(), 2))
+        for criterion in ("overall", "clarity")
+    ]
+    examples = (Example("Only the first is right. [[A]]", (1.0, 0.0)), Example("Half right. [[3]]", (3.0,)))
+    busy = PromptedJudge(Talker(lambda _: "[[A]]"), examples=examples)
+    for case in (*shown, *reversed(shown), *shown[::5]):
+        fresh = PromptedJudge(Talker(lambda _: "[[A]]"), examples=examples)
+        assert [prompt.turns for prompt in busy.prompts(case)] == [prompt.turns for prompt in fresh.prompts(case)]
+
+
 def test_several_pictures_keep_their_order():
     pictures = [Picture.of(png((i * 40, 0, 0))) for i in range(4)]
     talker = Talker(lambda _: "[[1]]")

@@ -24,7 +24,7 @@ from fullbench.nouns.ballot import LETTERS, Ballot, Language, Style, ballot
 from fullbench.nouns.call import FailureKind
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
-from fullbench.nouns.item import WITHOUT_PICTURES, Part, Turn
+from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.nouns.judge import Kind
 from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import UNKNOWN
@@ -91,6 +91,9 @@ class PromptedJudge:
     ends: bool = True
     former_template: Template | None = None
     _asked: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
+    _last: list[tuple[Item, Ballot, int, tuple[Turn, ...]]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", as_judge(self.model))
@@ -160,9 +163,6 @@ class PromptedJudge:
             **({"rules_tag": self.rules_tag} if self.rules_tag else {}),
             **({"ends": digest([ends(ballot(spec), self.language) for spec in _WORDED])} if self._says_ends else {}),
         }
-
-    def _examples(self, case: Case) -> Iterator[str]:
-        return written(self.examples, case.ballot, len(case.responses), "marker" if self.constrained else self._style)
 
     @property
     def _says_ends(self) -> bool:
@@ -324,23 +324,29 @@ class PromptedJudge:
         return (*(text for _, text in self.template.turns), *self.template.blocks.values())
 
     def _context(self, case: Case) -> tuple[Turn, ...]:
-        """What is known before any response is shown."""
-        item = case.item
+        """What is known before any response is shown. Cases of one item come one after the other, and share it."""
+        item, form, n = case.item, case.ballot, len(case.responses)
+        for before, its_form, its_n, turns in self._last:
+            if before is item and its_form == form and its_n == n:
+                return turns
         # A judge that would look is told so where the pictures are not there: it must not believe that there were none.
         named = item.tags.get(WITHOUT_PICTURES, "") if self.sight != "described" else ""
         missing = str(len(named.splitlines())) if named else ""
         seen: dict[Sight, str] = {"image": "pictures", "none": "withheld", "described": "described"}
         unseen = (missing,) if self.sight == "none" and missing else ()
-        return self.wording.fill({
+        examples = written(self.examples, form, n, "marker" if self.constrained else self._style)
+        turns = self.wording.fill({
             "about": (" ",) if item.pictures or missing else (),
             "dialogue": tuple(dialogue(item, self.wording.blocks)),
-            "examples": tuple(f"{example}\n\n" for example in self._examples(case)),
+            "examples": tuple(f"{example}\n\n" for example in examples),
             "question": (item.question,),
             "reference": (item.reference,) if self.reference and item.reference else (),
             "task": (item.tags.get("task", ""),),
             **({"withheld": (missing,)} if missing else {}),
             seen[self.sight]: tuple(pictures_shown(item, self.sight)) or unseen,
         })  # fmt: skip
+        self._last[:] = [(item, form, n, turns)]
+        return turns
 
     def _hearing(self, case: Case) -> tuple[Part, ...]:
         """The responses and the question for a ruling."""

@@ -107,7 +107,7 @@ def read_reply(
 
         return point_in(reply.text, case.criterion, case.ballot, cut=cut) or "unreadable", reader
     ruling = read(
-        case.ballot, reply.text, n, [*words_shown(case, settings), *more],
+        case.ballot, reply.text, n, lambda: [*words_shown(case, settings), *more],
         asked=style_of(settings), nonce=reply.nonce, cut=cut, thought=reply.reasoning,
     )  # fmt: skip
     return ruling, reader

@@ -56,8 +56,11 @@ class Prompt:
     def _unmarked(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         if not self.nonce:
             return parts
+        nonce = self.nonce
         return tuple(
-            "\n".join(line for line in part.split("\n") if self.nonce not in line) if isinstance(part, str) else part
+            "\n".join(line for line in part.split("\n") if nonce not in line)
+            if isinstance(part, str) and nonce in part
+            else part
             for part in parts
         )
 

@@ -8,7 +8,7 @@ A ballot of a plugin says what rulings on it look like by registering its form:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ def read(
     ballot: Ballot,
     text: str,
     n: int,
-    shown: Sequence[str] = (),
+    shown: Sequence[str] | Callable[[], Sequence[str]] = (),
     *,
     asked: Style | None = None,
     nonce: str = "",
@@ -39,14 +39,15 @@ def read(
     """The marks that the last complete ruling in `text` gives for `n` responses, else the fault.
 
     `shown` holds all words that the judge was shown and that are not its own: a ruling that only quotes them does not
-    count. What is a quotation is said in `reading.quotes`. `asked` is the form that the ruling was asked for in, None
-    where nobody knows; `nonce` the random word that it was to carry. In a reply that was `cut` off, a ruling counts
-    where it is complete and the last thing said. `thought` is what was taken for the judge's thinking, where that was
-    kept apart from the text.
+    count; a function that gives them is called where they are needed. What is a quotation is said in
+    `reading.quotes`. `asked` is the form that the ruling was asked for in, None where nobody knows; `nonce` the random
+    word that it was to carry. In a reply that was `cut` off, a ruling counts where it is complete and the last thing
+    said. `thought` is what was taken for the judge's thinking, where that was kept apart from the text.
     """
     if len(text) <= _TERSE and text.startswith("[[") and asked in {None, "marker"} and not (cut or thought):
         return _read_terse(ballot, text, n)
-    return _read(ballot, n, text, shown=shown, asked=asked, nonce=nonce, cut=cut, thought=thought)
+    words = shown() if callable(shown) else shown
+    return _read(ballot, n, text, shown=words, asked=asked, nonce=nonce, cut=cut, thought=thought)
 
 
 def is_signed(ballot: Ballot, text: str, n: int, nonce: str) -> bool:

@@ -9,6 +9,8 @@ SIGNS = "bcdfghjkmnpqrstvwxz"
 """Consonants alone: no word, number or letter of a response is ever made of eight of them."""
 LENGTH = 8
 _MANY = len(SIGNS) ** LENGTH
+_PAIRS = [first + second for second in SIGNS for first in SIGNS]
+"""Two signs at a time: half of the divisions, and there is a nonce for every hearing."""
 
 
 def nonce_of(salt: bytes, case: str, trial: int) -> str:
@@ -18,8 +20,8 @@ def nonce_of(salt: bytes, case: str, trial: int) -> str:
     'bbbjrpbc'
     """
     number = int.from_bytes(hmac.digest(salt, f"{case} {trial}".encode(), "sha256")) % _MANY
-    signs = []
-    for _ in range(LENGTH):
-        number, place = divmod(number, len(SIGNS))
-        signs.append(SIGNS[place])
-    return "".join(signs)
+    nonce = ""
+    for _ in range(LENGTH // 2):
+        number, place = divmod(number, len(_PAIRS))
+        nonce += _PAIRS[place]
+    return nonce

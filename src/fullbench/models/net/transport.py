@@ -134,8 +134,9 @@ class Caller:
             if self._purse is not None:
                 self._purse.spend(tally.dollars(line.price) - before)
             if isinstance(result, Answer):
+                reply = result.reply(prompt, tally.usage(line.price))
                 tags = line.dialect.kept(prompt, line.sampling)
-                return replace(result.reply(prompt, tally.usage(line.price)), tags=tags)
+                return replace(reply, tags=tags) if tags else reply
             tries.count(result)
             if result.kind == "refused":
                 return Reply(prompt, usage=tally.usage(line.price), stop="refused")
