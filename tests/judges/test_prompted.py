@@ -77,7 +77,7 @@ def test_pictures_are_seen_withheld_or_described():
 
 
 def test_a_judge_that_heard_other_cases_before_asks_as_one_that_heard_none():
-    """Cases of one item share what stands before the responses; another item, ballot or number of responses does not."""
+    """Cases of one item share what stands before the responses; another item, ballot or number of them does not."""
     shown = [
         Case(one, answers(one.id, alpha=f"{one.id} is red.", omega="Blue.")[:n], form, criterion)
         for one in (item("i1"), item("i2", reference="red"), item("i1", tags={"task": "colours"}))
