@@ -87,3 +87,11 @@ def _of_labels(study: Study, read: Material, contestants: Collection[str]) -> It
             listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             counts = f"{len(labels):,} of {total:,} labels"
             yield f"{study.labels}: {counts} are on {what} ({listed}): compared with nothing."
+    several = {response.contestant for response in read.given if response.sample}
+    first = [label for label in read.labels if several.intersection(label.contestants)]
+    if first and not any(label.samples for label in read.labels):
+        yield (
+            f"{study.labels}: {len(first):,} of {total:,} labels are on contestants that answered several times "
+            f"({', '.join(sorted(several)[:3])}) and name no sample: they are taken for the first answer, sample 0; "
+            "a column samples names others."
+        )
