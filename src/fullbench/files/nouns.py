@@ -209,9 +209,9 @@ def read_verdicts(
 ) -> Iterator[Verdict]:
     """The verdicts of a file, such as the marks that people gave; also one that Label Studio or Argilla wrote.
 
-    `judge` and `ballot` hold where a row has none. Where rows have no `case`, item, contestants, samples, ballot
-    and criterion stand for it. A row may name its `rater`; where people's rows have none, repeated votes on a case are numbered, so
-    that each is kept as one person's.
+    `judge` and `ballot` hold where a row has none. Where rows have no `case`, item, contestants, samples, ballot and
+    criterion stand for it. A row may name its `rater`; where people's rows have none, repeated votes on a case are
+    numbered, so that each is kept as one person's.
     """
     path = Path(path)
     votes: Counter[tuple[str, str]] = Counter()
