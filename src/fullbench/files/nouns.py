@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -214,9 +214,16 @@ def read_verdicts(
     numbered, so that each is kept as one person's.
     """
     path = Path(path)
+    yield from verdicts_in(label_tools.rows(path, passed_over), path, judge=judge, ballot=ballot)
+
+
+def verdicts_in(
+    rows: Iterable[tuple[int, Mapping[str, Any]]], path: Path, *, judge: str = "human", ballot: str | None = None
+) -> Iterator[Verdict]:
+    """The verdicts of numbered rows; `path` says where they came from."""
     votes: Counter[tuple[str, str]] = Counter()
     seen: set[tuple[object, ...]] = set()
-    for line, row in label_tools.rows(path, passed_over):
+    for line, row in rows:
         fields = Fields(path, line, row, VERDICT)
         who, spec = fields.name("judge", judge), fields.name("ballot", ballot or fields.choice)
         item, contestants = fields.name("item"), fields.contestants()
