@@ -11,6 +11,7 @@
     └── Unscorable                 a picture that no score model can look at; a ValueError too
 
     DataWarning                    data that were taken in one of several ways: how many, which, and what was done
+    DueWarning                     calls of a notebook that failed, so that cases are due: how many, and why
 
 A reply that could not be fetched is none of these: it is a `Failure`, data beside verdicts (see `nouns.case`).
 """
@@ -27,6 +28,10 @@ class DataWarning(UserWarning):
 
     The command line writes it as a sentence of its own, Python as it writes warnings.
     """
+
+
+class DueWarning(UserWarning):
+    """Calls that failed, or were not made. The sentence says of whom, how many and why; the same call asks again."""
 
 
 class FullbenchError(Exception):

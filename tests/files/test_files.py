@@ -283,6 +283,24 @@ def test_what_must_be_unique_is(tmp_path, read, row, said):
     assert caught.value.line == 2
 
 
+def test_labels_on_several_answers_of_one_contestant_stay_several(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(
+        "item,contestants,samples,sample,marks,ballot,rater\n"
+        "a,m,[0],,4,score:1-5,ann\na,m,[1],,2,score:1-5,ann\na,m,,1,3,score:1-5,bob\n"
+        'a,"[""m"", ""n""]",,1,"[1, 0]",choice,ann\na,m,[1],,5,score:1-5,\na,m,[0],,1,score:1-5,\n'
+    )
+    read = list(read_verdicts(path))
+    assert [(label.shown, label.marks, label.rater) for label in read] == [
+        ((("m", 0),), (4.0,), "ann"), ((("m", 1),), (2.0,), "ann"), ((("m", 1),), (3.0,), "bob"),
+        ((("m", 1), ("n", 1)), (1.0, 0.0), "ann"), ((("m", 1),), (5.0,), "2"), ((("m", 0),), (1.0,), "1"),
+    ]  # fmt: skip
+    assert read[1].case == read[2].case != read[0].case
+    path.write_text(path.read_text() + "a,m,[1],,2,score:1-5,ann\n")
+    with pytest.raises(InputError, match="'ann' rules twice on item 'a'"):
+        list(read_verdicts(path))
+
+
 def test_a_response_to_no_item_is_refused():
     items = [Item.ask("a", "q")]
     assert check_responses(items, [Response.say("a", "m", "x")]) == [Response.say("a", "m", "x")]

@@ -111,6 +111,13 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
             ]  # fmt: skip
             assert own["faulty"]["value"] == 0, "what waits is no fault"
             assert {row["pending"] for row in rows} == {0, own["pending"]}
+            (board,) = [table for table in door if table["name"] == "leaderboard cascade:cheap"]
+            notes = " ".join(map(str, board["notes"]))
+            assert f"{own['pending']} of {2 * ITEMS} verdicts of this judge wait for people" in notes
+            assert "are faults" not in notes
+            (agreed,) = [table for table in door if table["name"] == "agreement pairs"]
+            by_judge = {row[0]: dict(zip(agreed["columns"], row, strict=True)) for row in agreed["rows"]}
+            assert (by_judge["cascade:cheap"]["n"], by_judge["cascade:cheap"]["faults"]) == (ruled, 0)
         site = ("--database", f"sqlite:///{tmp_path / 'web.sqlite'}", "--data", tmp_path / "data")
         words = ["people", "add", "what waits", "--kind", "pair", "--ballot", "choice", "--pending", "cascade:cheap"]
         made = CliRunner().invoke(app, [*words, "--ledger", str(tmp_path / "study.ledger"), *map(str, site)])
@@ -121,21 +128,45 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
                   "rater": "r2", "marks": [1, 0]} for number in range(ITEMS) if kind(number) == "too hard"]  # fmt: skip
         labels = (tmp_path / "labels.jsonl").read_text(encoding="utf-8")
         write(tmp_path / "labels.jsonl", [*map(json.loads, labels.splitlines()), *votes])
-        (row,), _ = table(json.loads(cli("run", study, "--json", "--quiet")))
+        ran = json.loads(cli("run", study, "--json", "--quiet"))
+        (row,), _ = table(ran)
         assert (row["by people"], row["pending"]) == (2 * counts["too hard"], 0)
+        (agreed,) = [table for table in ran if table["name"] == "agreement pairs"]
+        (own,) = [row for row in agreed["rows"] if row[0] == "cascade:cheap"]
+        own = dict(zip(agreed["columns"], own, strict=True))
+        assert (own["n"], own["faults"]) == (2 * (counts["easy"] + counts["hard"]), 0), (
+            "people do not confirm themselves"
+        )
+        settled = f"cascade:cheap: {2 * counts['too hard']:,} rulings were settled by people's votes"
+        assert settled in " ".join(map(str, agreed["notes"]))
         assert len(server.asked) == asked, "people's votes cost no call"
         again = CliRunner().invoke(app, [*words, "--ledger", str(tmp_path / "study.ledger"), *map(str, site)])
         assert again.exit_code != 0, "nothing waits any more"
 
 
-def test_where_people_marked_too_little_nobody_is_asked_in_vain_and_all_of_it_waits(tmp_path):
+@pytest.mark.parametrize("drawn", [8, 20])
+def test_where_people_marked_too_few_items_nobody_is_asked_in_vain_and_all_of_it_waits(tmp_path, drawn):
+    """Of 20 items both orders are more than 23 rulings, and still only 20 items."""
     with ScriptedServer({"small": ruling({"easy"}), "large": ruling({"easy", "hard"})}) as server:
-        study = lay_out(tmp_path, server.url, labelled=8)
-        (row,), _ = table(json.loads(cli("run", study, "--json", "--quiet")))
+        study = lay_out(tmp_path, server.url, labelled=drawn)
+        (row,), notes = table(json.loads(cli("run", study, "--json", "--quiet")))
         assert server.of("large") == []
     labelled = sum(1 for line in (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines() if line)
     assert (row["by the small judge"], row["threshold, small"]) == (0, None)
     assert (row["by people"], row["pending"]) == (2 * labelled, 2 * (ITEMS - labelled))
+    assert f"people marked {labelled} of the items that the small judge heard; a promise needs 23 at least" in notes
+
+
+def test_what_the_large_judge_rules_for_others_is_not_what_the_cascade_spends(tmp_path):
+    with ScriptedServer({"small": ruling({"easy"}), "large": ruling({"easy", "hard"})}) as server:
+        study = lay_out(tmp_path, server.url)
+        alone = f'"vllm:large@{server.url}?mode=direct&price_in=20&price_out=20"'
+        words = study.read_text(encoding="utf-8").replace('["cascade:cheap"]', f'["cascade:cheap", {alone}]')
+        study.write_text(words, encoding="utf-8")
+        (row,), _ = table(json.loads(cli("run", study, "--json", "--quiet")))
+        assert len(server.of("large")) == 2 * ITEMS
+    doubtful = sum(kind(number) != "easy" for number in range(ITEMS))
+    assert row["cost saved"] == pytest.approx(1 - (1 / 20 + doubtful / ITEMS))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from fullbench.stats.guarantees import NEVER, least_rows, lower_bound, trusted
+from fullbench.stats.guarantees import NEVER, least_items, lower_bound, trusted
 
 TARGET, RISK = 0.85, 0.05
 
@@ -15,7 +15,7 @@ def test_the_bound_is_the_exact_one_of_scipy():
     for hits, n in ((0, 7), (5, 7), (7, 7), (180, 200)):
         exact = binomtest(hits, n, alternative="greater").proportion_ci(0.975, method="exact").low
         assert lower_bound(hits, n, 0.025) == pytest.approx(exact, abs=1e-12)
-    n = least_rows(TARGET, 0.025)
+    n = least_items(TARGET, 0.025)
     assert lower_bound(n, n, 0.025) >= TARGET > lower_bound(n - 1, n - 1, 0.025)
 
 
@@ -44,3 +44,13 @@ def test_the_promise_is_broken_in_at_most_as_many_resamples_as_was_said(right, a
     assert broken <= binom.ppf(0.999, resamples, RISK)
     if right[1.0] > 0.9:
         assert trusted_with_some > 0.5 * resamples, "a judge that is good when sure is trusted then"
+
+
+def test_no_promise_from_fewer_items_than_if_all_were_right():
+    """Many rulings on each of a few items, one of them wrong: the others look independent, and are not many."""
+    few = least_items(TARGET, 0.025) - 1
+    for items, passes in ((few, False), (few + 1, True)):
+        hits = np.ones(items * 24)
+        hits[5] = 0
+        found = trusted(np.ones(len(hits)), hits, np.repeat(np.arange(items), 24), target=TARGET, risk=0.025)
+        assert (found.threshold < NEVER) == passes

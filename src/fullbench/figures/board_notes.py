@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fullbench.figures.matches import Matches
+from fullbench.figures.viewing import waiting_note
 from fullbench.nouns.note import Note
 from fullbench.stats.everyone import Everyone
 
@@ -48,7 +49,15 @@ def outside(ratings: Everyone, names: Sequence[str]) -> Iterator[str]:
 
 
 def left_out(
-    settled: Matches, *, reference: str | None, waiting: bool, faults: int, verdicts: int, due: int, older: int
+    settled: Matches,
+    *,
+    reference: str | None,
+    waiting: bool,
+    faults: int,
+    pending: int,
+    verdicts: int,
+    due: int,
+    older: int,
 ) -> Iterator[str]:
     """What stands in no figure here, and what a reader of the columns must know."""
     if len(settled):
@@ -68,6 +77,8 @@ def left_out(
             "leaderboard.faults", "{n:,} of {all:,} verdicts of this judge are faults and count nowhere here.",
             n=faults, all=verdicts,
         )  # fmt: skip
+    if pending:
+        yield waiting_note(pending, verdicts)
     if due:
         yield Note("leaderboard.due", "{n:,} cases are due: their calls failed, so they are missing here.", n=due)
     if settled.half_heard:

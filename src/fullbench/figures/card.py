@@ -20,6 +20,7 @@ from fullbench.figures import (
     judging,
     leaderboard,
     not_compared,
+    other_scales,
     probes,
     repeats,
     replacement,
@@ -30,6 +31,7 @@ from fullbench.figures.findings import corrected as counted_together
 from fullbench.figures.judging import Met
 from fullbench.figures.one_by_one import one_by_one
 from fullbench.figures.places import place, placed
+from fullbench.figures.viewing import waiting
 from fullbench.nouns.criteria import AGREES, REVIEW_BALLOTS
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
@@ -105,7 +107,8 @@ def card(
             for name, tables in by_section.items():
                 sections[name] += _placed(tables, criterion)
             findings[criterion] = probes.findings(meetings, judge, own=own, ruled=ruled)
-    sections["Agreement"].append(not_compared.table(everybody, people, [judge]))
+    elsewhere = other_scales.table(everybody, people, [judge], seed=seed)
+    sections["Agreement"] += [elsewhere, not_compared.table(everybody, people, [judge])]
     # All that is asked about one judge is one family of questions, whatever the criterion.
     settled = iter(counted_together([finding for part in findings.values() for finding in part]))
     for criterion, asked in findings.items():
@@ -123,7 +126,7 @@ def card(
     sections["Leaderboard"] = leaderboard.tables(table, chosen)
     sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
     filled = {name: [shown for shown in tables if shown.rows] for name, tables in sections.items()}
-    lead = _lead(table, overall, len(everybody) - len(counting))
+    lead = _lead(table, overall, elsewhere, len(everybody) - len(counting))
     return Card(judge, lead, {name: tables for name, tables in filled.items() if tables})
 
 
@@ -174,12 +177,15 @@ def _placed(tables: Sequence[Table], criterion: str) -> Iterator[Table]:
         yield replace(table, name=table.name + on, title=placed(table.title, on))
 
 
-def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], set_aside: int) -> str:
+def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], elsewhere: Table, set_aside: int) -> str:
     calls, dollars = int(verdicts.calls.sum(dtype=np.int64)), exact_sum(verdicts.dollars)
-    lost = int((verdicts.fault >= 0).sum())
+    pending = int(waiting(verdicts).sum())
+    lost = int((verdicts.fault >= 0).sum()) - pending
     parts: list[str] = [
         Note("card.lead.verdicts", "{n:,} verdicts, {lost:,} of them faults.", n=len(verdicts), lost=lost)
     ]
+    if pending:
+        parts.append(Note("card.lead.pending", "{n:,} of them wait for people.", n=pending))
     if due := sum(one.cases for one in verdicts.due):
         parts.append(
             Note(
@@ -195,11 +201,21 @@ def _lead(verdicts: Columns, overall: Sequence[judging.Agreement], set_aside: in
                     shape=word(entry.shape), figure=word(name), estimate=str(entry.first),
                 )
             )  # fmt: skip
-    if not overall:
+    for row in elsewhere.rows:
+        about = dict(zip(map(str, elsewhere.columns), row, strict=True))
+        if about["Pearson"] is not None:
+            parts.append(
+                Note(
+                    "card.lead.other-scale", "Pearson with people's marks on another scale ({ballot}) is {estimate}.",
+                    ballot=str(about["the other's ballots"]), estimate=str(about["Pearson"]),
+                )
+            )  # fmt: skip
+    if not overall and not elsewhere.rows:
         parts.append(
             Note(
                 "card.lead.no-people",
-                "No verdict of people on the same responses is at hand, so nothing is said about agreement.",
+                "No ruling of this judge stands beside people's on the same responses and scale, so nothing is said "
+                "about agreement.",
             )
         )
     if set_aside:

@@ -12,13 +12,23 @@ from typing import Literal
 import numpy as np
 
 from fullbench.figures.judging import shape, winner
-from fullbench.figures.viewing import PENDING, WAITS, PeopleMarks, Place, people_marks, place_of, recused, ruled
+from fullbench.figures.viewing import (
+    BY_PEOPLE,
+    PENDING,
+    WAITS,
+    PeopleMarks,
+    Place,
+    people_marks,
+    place_of,
+    recused,
+    ruled,
+)
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.panel import Cascade, View
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Verdict
-from fullbench.stats.guarantees import NEVER, Trusted, least_rows, trusted
+from fullbench.stats.guarantees import NEVER, Trusted, least_items, trusted
 
 Group = tuple[str, str]
 """Criterion and ballot: thresholds are learned for each apart."""
@@ -29,11 +39,15 @@ _FINE = 20
 
 @dataclass(frozen=True)
 class Levels:
-    """How sure each judge must be in one group, and how many of the small one's rulings people marked, too."""
+    """How sure each judge must be in one group; how many of the small one's rulings people marked, on how many items;
+    and on how many of those that it leaves in doubt, of how many that a promise of the large one's needs at least."""
 
     small: Trusted
     large: Trusted
-    labelled: int
+    labelled: int = 0
+    items: int = 0
+    doubtful: int = 0
+    needed: int = 0
 
 
 def sureness(judge: str, verdicts: Iterable[Verdict]) -> dict[Place, float]:
@@ -79,7 +93,7 @@ def levels(cascade: Cascade, verdicts: Sequence[Verdict]) -> dict[Group, Levels]
     groups = {(v.criterion, v.ballot) for v in verdicts if v.judge in cascade.members}
     if cascade.agreement is None:
         plain = Trusted(cascade.threshold)
-        return dict.fromkeys(groups, Levels(plain, plain, 0))
+        return dict.fromkeys(groups, Levels(plain, plain))
     people = people_marks(verdicts)
     small, large = (sureness(judge, verdicts) for judge in cascade.members)
     half = cascade.risk / 2
@@ -93,9 +107,12 @@ def levels(cascade: Cascade, verdicts: Sequence[Verdict]) -> dict[Group, Levels]
         doubts = {place for place in small if _step(small[place]) < first.threshold}
         steps = {_step(sure) for place, sure in small.items() if place[1:3] == group}
         heard = [v for v in rows[cascade.large] if place_of(v) in doubts]
-        second = _tested(heard, people, large, target=cascade.agreement, risk=half / (len(steps) + 1))
-        labelled = sum(place_of(v) in people for v in rows[cascade.small])
-        learned[group] = Levels(first, second, labelled)
+        shared = half / (len(steps) + 1)
+        second = _tested(heard, people, large, target=cascade.agreement, risk=shared)
+        marked = [v for v in rows[cascade.small] if place_of(v) in people]
+        doubtful = {v.item for v in marked if place_of(v) in doubts}
+        needed = least_items(cascade.agreement, shared)
+        learned[group] = Levels(first, second, len(marked), len({v.item for v in marked}), len(doubtful), needed)
     return learned
 
 
@@ -112,14 +129,14 @@ def _tested(
 
 
 def for_the_large(cascade: Cascade, verdicts: Sequence[Verdict]) -> set[Place]:
-    """What the large judge is asked about: what the small one leaves in doubt. Where people marked too little for any
-    promise, nobody is asked in vain: all of it waits for people."""
+    """What the large judge is asked about: what the small one leaves in doubt. Where people marked too few items of
+    that for any promise, nobody is asked in vain: all of it waits for people."""
     sure, learned = sureness(cascade.small, verdicts), levels(cascade, verdicts)
     doubts = {place for place in sure if _step(sure[place]) < learned[place[1], place[2]].small.threshold}
     if cascade.agreement is None:
         return {place for place in sure if sure[place] < cascade.threshold}
-    least = least_rows(cascade.agreement, cascade.risk / 2)
-    return {place for place in doubts if learned[place[1], place[2]].labelled >= least}
+    asked = {group for group, level in learned.items() if level.doubtful >= level.needed}
+    return {place for place in doubts if (place[1], place[2]) in asked}
 
 
 def decided(cascade: Cascade, verdicts: Sequence[Verdict]) -> Iterator[tuple[Verdict, By]]:
@@ -144,7 +161,8 @@ def decided(cascade: Cascade, verdicts: Sequence[Verdict]) -> Iterator[tuple[Ver
         second = large.get((verdict.case, verdict.trial))
         trust = second is not None and trusts(cascade.large, place, level.large.threshold)
         if place in people and not trust:
-            yield ruled(cascade, verdict, tuple(people[place][shown] for shown in verdict.shown)), "people"
+            theirs = tuple(people[place][shown] for shown in verdict.shown)
+            yield ruled(cascade, verdict, theirs, BY_PEOPLE), "people"
         elif second is None and cascade.agreement is None:
             yield recused(cascade, verdict, f"{cascade.large} has not ruled on it yet"), "open"
         elif second is None or second.marks is None or (cascade.waits and not trust):
@@ -178,28 +196,16 @@ def table(cascades: Sequence[Cascade], verdicts: Sequence[Verdict]) -> Table:
         counts: dict[Group, Counter[By]] = defaultdict(Counter)
         for verdict, by in decided(cascade, own):
             counts[verdict.criterion, verdict.ballot][by] += 1
-        learned = levels(cascade, own)
+        learned, wanted = levels(cascade, own), for_the_large(cascade, own)
         for group, by_whom in sorted(counts.items()):
             level = learned[group]
             shown = [by_whom[by] for by in ("small", "large", "people", "pending")]
             sure = [None if part.threshold == NEVER else part.threshold for part in (level.small, level.large)]
             bounds = [part.bound for part in (level.small, level.large) if part.bound is not None]
             least = min(bounds) if bounds else None
-            rows.append([cascade.name, *group, *shown, *sure, least, _saved(cascade, own, group)])
+            rows.append([cascade.name, *group, *shown, *sure, least, _saved(cascade, own, group, wanted)])
         if cascade.agreement is not None:
-            marked = sum(level.labelled for level in learned.values())
-            notes.append(
-                Note(
-                    "cascades.promise",
-                    "{judge}: what it rules agrees with people in {agreement:.0%} at least, except with a chance of "
-                    "{risk:.0%} at most; learned from {n:,} of its small judge's rulings that people marked. A judge "
-                    "without a threshold is trusted with nothing.",
-                    judge=cascade.name,
-                    agreement=cascade.agreement,
-                    risk=cascade.risk,
-                    n=marked,
-                )
-            )
+            notes += _promised(cascade, learned, counts)
     if any(isinstance(row[6], int) and row[6] for row in rows):
         notes.append(PENDING)
     title = Note("cascades.title", "Cascades: who settled what")
@@ -210,15 +216,49 @@ def table(cascades: Sequence[Cascade], verdicts: Sequence[Verdict]) -> Table:
     return Table("cascades", title, columns, rows, notes)
 
 
-def _saved(cascade: Cascade, verdicts: Sequence[Verdict], group: Group) -> float | None:
+def _promised(cascade: Cascade, learned: Mapping[Group, Levels], counts: Mapping[Group, Counter[By]]) -> Iterator[Note]:
+    """What a cascade promises, from how much, and where people marked too few items for that."""
+    agreement = cascade.agreement or 0.0
+    yield Note(
+        "cascades.promise",
+        "{judge}: what it rules agrees with people in {agreement:.0%} at least, except with a chance of {risk:.0%} at "
+        "most; learned from {n:,} of its small judge's rulings that people marked. A judge without a threshold is "
+        "trusted with nothing.",
+        judge=cascade.name,
+        agreement=agreement,
+        risk=cascade.risk,
+        n=sum(level.labelled for level in learned.values()),
+    )
+    least = least_items(agreement, cascade.risk / 2)
+    for criterion, ballot in sorted(counts):
+        level = learned[criterion, ballot]
+        if level.items < least:
+            yield Note(
+                "cascades.too-few",
+                "{judge}, {criterion}, {ballot}: people marked {n:,} of the items that the small judge heard; a "
+                "promise needs {least:,} at least.",
+                judge=cascade.name, criterion=criterion, ballot=ballot, n=level.items, least=least,
+            )  # fmt: skip
+        elif level.doubtful < level.needed and counts[criterion, ballot]["small"] < counts[criterion, ballot].total():
+            yield Note(
+                "cascades.too-few-in-doubt",
+                "{judge}, {criterion}, {ballot}: people marked {n:,} of the items that the small judge leaves in "
+                "doubt; before the large judge is asked for it, a promise needs {least:,} at least.",
+                judge=cascade.name, criterion=criterion, ballot=ballot, n=level.doubtful, least=level.needed,
+            )  # fmt: skip
+
+
+def _saved(cascade: Cascade, verdicts: Sequence[Verdict], group: Group, wanted: set[Place]) -> float | None:
     """The share of what the large judge alone would have cost that was not spent; in calls where dollars are not
-    known or nothing costs any."""
+    known or nothing costs any. What the large judge ruled beside what is `wanted` of it was not asked for by the
+    cascade."""
     own = [v for v in verdicts if (v.criterion, v.ballot) == group]
-    small, large = ([v.usage for v in own if v.judge == judge] for judge in cascade.members)
+    small, large = ([v for v in own if v.judge == judge] for judge in cascade.members)
     if not small:
         return None
-    spent = [[usage.dollars for usage in part if usage.dollars is not None] for part in (small, large)]
-    known = len(spent[0]) == len(small) and len(spent[1]) == len(large) and any(spent[1])
-    if not known:
-        return 1 - len(large) / len(small)
-    return 1 - (fsum(spent[0]) + fsum(spent[1])) / (fmean(spent[1]) * len(small))
+    needed = [v for v in large if place_of(v) in wanted]
+    prices, spent, all_of_it = ([v.usage.dollars for v in part] for part in (small, needed, large))
+    if None in prices or None in all_of_it or not any(all_of_it):
+        return 1 - len(needed) / len(small)
+    alone = fmean(price or 0.0 for price in all_of_it)
+    return 1 - fsum(price or 0.0 for price in (*prices, *spent)) / (alone * len(small))

@@ -10,6 +10,7 @@ from typing import Any
 
 from fullbench.errors import Undefined
 from fullbench.figures.joined import Tally, joined_record
+from fullbench.figures.viewing import WAITS
 from fullbench.nouns.ballot import LETTERS
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note, sentence
@@ -240,7 +241,7 @@ def agreements(meetings: Met, judge: str, groups: Groups | None = None, *, seed:
     lost = Counter(
         (shape(verdict), group)
         for verdict in meetings.record.where(judge=judge)
-        if verdict.fault is not None
+        if verdict.fault is not None and verdict.text != WAITS
         for group in (groups(verdict) if groups else (ALL,))
     )
     for kind in FIGURES:

@@ -21,6 +21,7 @@ from fullbench.figures.board_notes import left_out, outside
 from fullbench.figures.joined import beside_people, joined
 from fullbench.figures.matches import CALLED, SAID, Codes, Matches, Rule, settle
 from fullbench.figures.places import from_family, mean_heading, place
+from fullbench.figures.viewing import waiting
 from fullbench.figures.won import means_of, won_against, won_by
 from fullbench.nouns.criteria import LESS_IS_BETTER
 from fullbench.nouns.estimate import Estimate
@@ -238,9 +239,10 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
     ]  # fmt: skip
     cast = columns.latest()
     cast = cast.rows(~cast.meeting_themselves())
-    faults = int((cast.fault >= 0).sum())
-    due = sum(pending.cases for pending in columns.due
-              if (pending.study, pending.judge, pending.criterion, pending.family)
+    pending = waiting(cast)
+    faults = int(((cast.fault >= 0) & ~pending).sum())
+    due = sum(outstanding.cases for outstanding in columns.due
+              if (outstanding.study, outstanding.judge, outstanding.criterion, outstanding.family)
               == (key.study, key.judge, key.criterion, key.family)
               )  # fmt: skip
     older = len(columns) - len(columns.latest())
@@ -254,7 +256,7 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
         notes.append(elo_note)
     notes += left_out(
         settled, reference=chosen.reference, waiting=chosen.rule in {"both-agree", "majority"}, faults=faults,
-        verdicts=len(cast), due=due, older=older,
+        pending=int(pending.sum()), verdicts=len(cast), due=due, older=older,
     )  # fmt: skip
     return Board(key, tuple(lines), settled, tuple(notes), faults, due, counted, ratings, chosen)
 

@@ -12,6 +12,7 @@ from fullbench.columns.table import Columns, Family
 from fullbench.figures.joined import beside_people, joined
 from fullbench.figures.leaderboard import Key, Settings, rank_text
 from fullbench.figures.places import mean_heading
+from fullbench.figures.viewing import waiting, waiting_note
 from fullbench.figures.won import means_of
 from fullbench.nouns.criteria import LESS_IS_BETTER
 from fullbench.nouns.estimate import Estimate
@@ -54,7 +55,8 @@ def _table(part: Columns, key: Key, chosen: Settings, *, others: int) -> Table:
     rows: list[list[Cell]] = [
         [rank_text(ranks.together[who]), names[who], *(means[who].get(ballot) for ballot in ballots)] for who in order
     ]
-    faults = int((part.fault >= 0).sum())
+    pending = int(waiting(part).sum())
+    faults = int((part.fault >= 0).sum()) - pending
     notes: list[str] = [*joint.notes]
     if faults:
         left_out = Note(
@@ -62,6 +64,8 @@ def _table(part: Columns, key: Key, chosen: Settings, *, others: int) -> Table:
             faults=faults, n=len(part),
         )  # fmt: skip
         notes.append(left_out)
+    if pending:
+        notes.append(waiting_note(pending, len(part)))
     if others:
         several = Note(
             "means.several-shown", "{n:,} verdicts of this judge showed several responses at once: they have no means.",

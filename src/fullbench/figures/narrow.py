@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.columns.table import Columns, grouped, of_codes
+from fullbench.figures.viewing import by_judges
 from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import FAULTS, USUAL, Circumstances, Verdict
+from fullbench.nouns.verdict import FAULTS, PEOPLE, USUAL, Circumstances, Verdict
 
 
 def beside(columns: Columns, other: str) -> Record:
@@ -21,6 +22,8 @@ def rows_beside(columns: Columns, other: str, items: Collection[str] = ()) -> Co
     """The same as columns; with `items`, the verdicts on these items too, whoever marked them."""
     counted = columns.latest()
     counted = counted.rows(~counted.meeting_themselves())
+    if other == PEOPLE:
+        counted = by_judges(counted)
     wanted = np.array([name == other for name in counted.names["judge"]] or [False])
     theirs = of_codes(wanted, counted.judge) & (counted.fault < 0)
     chosen = counted.fault >= 0
@@ -61,7 +64,7 @@ _SEEN = {-1: USUAL, 0: Circumstances(blind=False), 1: Circumstances(blind=True)}
 
 
 def narrow(columns: Columns) -> Record:
-    """All verdicts of some columns as nouns, without texts."""
+    """All verdicts of some columns as nouns, without texts but the reasons of recusals."""
     names, start = columns.names, columns.start.tolist()
     people, samples, marks = columns.contestant.tolist(), columns.sample.tolist(), columns.mark.tolist()
     parts = zip(
@@ -70,7 +73,9 @@ def narrow(columns: Columns) -> Record:
         columns.revision.tolist(), columns.blind.tolist(), start, start[1:], strict=False,
     )  # fmt: skip
     verdicts = []
-    for case, judge, item, ballot, criterion, trial, fault, rater, revision, blind, begin, end in parts:
+    for row, (case, judge, item, ballot, criterion, trial, fault, rater, revision, blind, begin, end) in enumerate(
+        parts
+    ):
         numbers = tuple(samples[begin:end])
         verdicts.append(
             Verdict(
@@ -83,6 +88,7 @@ def narrow(columns: Columns) -> Record:
                 trial,
                 tuple(marks[begin:end]) if fault < 0 else None,
                 None if fault < 0 else FAULTS[fault],
+                columns.recusals.get(row, ""),
                 samples=numbers if any(numbers) else (),
                 rater=names["rater"][rater],
                 revision=revision,

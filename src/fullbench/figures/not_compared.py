@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from fullbench.columns.table import Columns, grouped, of_codes
+from fullbench.figures.clustered import scale_of
 from fullbench.figures.narrow import responses_shown
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
@@ -22,8 +23,8 @@ Key = tuple[str, str, str, str]
 def table(columns: Columns, other: str = PEOPLE, judges: Collection[str] = ()) -> Table:
     """Of each judge (or of `judges` alone), the rulings on what `other` marked on other ballots only, and on which.
 
-    A choice that may tie and one that may not are two questions; so are two scales. Scores, choices and rankings are
-    not even alike, and are not listed beside each other.
+    A choice that may tie and one that may not are two questions. Scores, choices and rankings are not even alike, and
+    are not listed beside each other; nor are single marks on two scales, which `other_scales` compares.
     """
     counts, other_ballots = _counted(columns, other, judges)
     # A study or criterion that all rows share would be a column of one word.
@@ -56,6 +57,7 @@ def _counted(
     counts: Counter[Key] = Counter()
     other_ballots: dict[Key, set[str]] = defaultdict(set)
     names = {name: ruled.names[name] for name in ("study", "judge", "criterion", "ballot")}
+    is_scale = np.array([scale_of(spec) is not None for spec in names["ballot"]] or [False])
     is_name_of_other = np.array([name == other for name in names["judge"]] or [False])
     # Only items of which the other marked an answer can have such rulings, and people see few items of many.
     on = np.zeros(len(ruled.names["item"]), dtype=np.bool_)
@@ -68,9 +70,12 @@ def _counted(
         # The same responses to one question, on any ballot of a family; and on one ballot.
         meeting, _ = grouped(part.study, part.criterion, part.item, part.family, *responses_shown(part, size).T)
         on_ballot, _ = grouped(meeting, part.ballot)
+        scaled = is_scale[part.ballot.astype(np.int64)] & (size == 1)
         marked_by_other = _flags(meeting, is_other)
+        marked_on_scale = _flags(meeting, is_other & scaled)
         marked_on_ballot = _flags(on_ballot, is_other)
-        apart = np.flatnonzero(marked_by_other[meeting] & ~marked_on_ballot[on_ballot] & ~is_other)
+        elsewhere = marked_by_other[meeting] & ~(scaled & marked_on_scale[meeting])
+        apart = np.flatnonzero(elsewhere & ~marked_on_ballot[on_ballot] & ~is_other)
         code, first_rows = grouped(part.judge, part.study, part.criterion, part.ballot)
         keys = [
             (

@@ -11,6 +11,7 @@ from fullbench.columns.table import Array, Columns, grouped
 from fullbench.errors import Undefined
 from fullbench.figures.judging import SHAPES
 from fullbench.figures.places import OVERALL
+from fullbench.figures.viewing import by_judges, waiting
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, sentence, word
 from fullbench.nouns.record import Record
@@ -26,9 +27,10 @@ def steady(verdicts: Columns | Record, *, together: bool = False) -> Iterator[tu
     """For each judge, shape of ruling and criterion that was heard again, how steady it is, or why that is not known.
 
     A fault is like no other ruling, not even another fault. Several people on one case are several, none of them heard
-    again. `together` pools the criteria.
+    again. What people settled for a cascade, or have yet to settle, is left out. `together` pools the criteria.
     """
-    columns = columns_of(verdicts) if isinstance(verdicts, Record) else verdicts
+    columns = by_judges(columns_of(verdicts) if isinstance(verdicts, Record) else verdicts)
+    columns = columns.rows(~waiting(columns))
     groups = columns.latest().by("judge", "family", *([] if together else ["criterion"]))
     for (judge, family, *criterion), part in groups:
         cases, first = grouped(part.study, part.case, part.rater)

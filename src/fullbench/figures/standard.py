@@ -16,7 +16,7 @@ import numpy as np
 from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns, Due
 from fullbench.errors import InputError
-from fullbench.figures import among, clustered, leaderboard, not_compared, repeats
+from fullbench.figures import among, clustered, leaderboard, not_compared, other_scales, repeats
 from fullbench.figures import corrected as corrections
 from fullbench.figures.judging import FIGURES, SHAPES, Agreement, Met, agreements, meet
 from fullbench.figures.matches import settle
@@ -24,7 +24,7 @@ from fullbench.figures.narrow import beside
 from fullbench.figures.one_by_one import one_by_one
 from fullbench.figures.places import OVERALL, place, placed
 from fullbench.figures.position import position
-from fullbench.figures.viewing import PENDING, WAITS
+from fullbench.figures.viewing import BY_PEOPLE, PENDING, WAITS, waiting
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
@@ -32,7 +32,7 @@ from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
-from fullbench.stats.arrays import Bools, exact_sum
+from fullbench.stats.arrays import exact_sum
 from fullbench.stats.joining import VoteRule
 
 Verdicts = Columns | Record
@@ -65,7 +65,7 @@ def tables(
     shown += corrections.opinions(columns, leaderboard.tables(columns, chosen))
     if other is not None:
         shown += agreement(columns, other, rule=rule, visible=visible, seed=seed)
-        shown.append(not_compared.table(columns, other))
+        shown += [other_scales.table(columns, other, seed=seed), not_compared.table(columns, other)]
     shown += [
         among.table(columns),
         orders(columns),
@@ -121,14 +121,36 @@ def agreement(
                 if (outstanding.study, outstanding.criterion, SHAPES[outstanding.family]) == (study, criterion, kind)
                 and outstanding.judge != other
             ]
-            shown.append(_compared(meetings, kind, of_kind, behind, seed, due=due))
+            settled = _settled(part, kind) if other == PEOPLE else []
+            shown.append(_compared(meetings, kind, of_kind, behind, seed, due=due, settled=settled))
         votes = one_by_one(meetings)
         shown.append(replace(votes, name=f"{votes.name}{behind}", title=placed(votes.title, behind)))
     return shown
 
 
+def _settled(part: Columns, kind: str) -> list[Note]:
+    """How many rulings of each cascade people settled themselves."""
+    latest = part.latest()
+    return [
+        Note(
+            "standard.settled-by-people",
+            "{judge}: {n:,} rulings were settled by people's votes and are not compared with them.",
+            judge=judge, n=len(rows),
+        )
+        for (judge, family), rows in latest.rows(latest.reader >= BY_PEOPLE).by("judge", "family")
+        if SHAPES[family] == kind
+    ]  # fmt: skip
+
+
 def _compared(
-    meetings: Met, kind: str, entries: Sequence[Agreement], behind: str, seed: int, *, due: Sequence[Due]
+    meetings: Met,
+    kind: str,
+    entries: Sequence[Agreement],
+    behind: str,
+    seed: int,
+    *,
+    due: Sequence[Due],
+    settled: Sequence[Note],
 ) -> Table:
     other, rule = meetings.people, meetings.rule(kind)
     figures = list(FIGURES[kind])
@@ -140,6 +162,7 @@ def _compared(
             rule=word(rule),
         ),
         *meetings.notes(kind),
+        *settled,
     ]
     notes += [
         Note("standard.undefined", "{judge}, {figure}: {why}.", judge=entry.judge, figure=word(name), why=reason)
@@ -210,7 +233,7 @@ def _without_the_nonce(part: Columns) -> Cell:
 
 def _estimated(part: Columns) -> int:
     """Verdicts whose tokens the server did not count, or not readably."""
-    return int((part.reader >= 1000).sum())
+    return int((part.reader.astype(np.int64) // 1000 % 10 == 1).sum())
 
 
 _REPLIES: dict[str, Callable[[Columns], Cell]] = {
@@ -239,13 +262,13 @@ def faults(verdicts: Verdicts, *, together: bool = False) -> Table:
     """What each judge did not rule on, and why, and what is due; with `together`, over all criteria."""
     columns = _columns(verdicts)
     replies = {name: cell for name, cell in _REPLIES.items() if cell(columns)}
-    waits = ["pending"] if _pending(columns).any() else []
+    waits = ["pending"] if waiting(columns).any() else []
     head, groups = _by_judge(columns, together=together)
     rows: list[list[Cell]] = []
     for cells, part in groups:
         counts = part.faults()
         wrong, total = sum(counts[fault] for fault in FAULTS), counts["verdicts"]
-        pending = int(_pending(part).sum())
+        pending = int(waiting(part).sum())
         counts["recused"] -= pending
         row = [
             *cells,
@@ -308,14 +331,7 @@ def _due_notes(due: Sequence[Due]) -> list[Note]:
 
 def _faulty(part: Columns) -> Estimate:
     """The share of verdicts that are faults; verdicts on one item are kept together."""
-    return clustered.share(((part.fault >= 0) & ~_pending(part)).astype(np.float64), part.item)
-
-
-def _pending(part: Columns) -> Bools:
-    """Which rulings of cascades wait for people: they are neither rulings nor faults."""
-    waits = np.zeros(len(part), dtype=bool)
-    waits[[row for row, text in part.recusals.items() if text == WAITS]] = True
-    return waits
+    return clustered.share(((part.fault >= 0) & ~waiting(part)).astype(np.float64), part.item)
 
 
 _MOST_REASONS = 20

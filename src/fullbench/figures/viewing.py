@@ -7,16 +7,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
+import numpy as np
+
+from fullbench.columns.table import Columns
 from fullbench.nouns.call import NOTHING
 from fullbench.nouns.note import Note
 from fullbench.nouns.panel import Marks, View
 from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.stats.arrays import Bools
 
 Place = tuple[str, str, str, frozenset[tuple[str, int]]]
 """What is ruled on, whatever the order: item, criterion, ballot, responses."""
 PeopleMarks = dict[Place, dict[tuple[str, int], float]]
 WAITS = "it waits for people"
 """Why a cascade does not rule yet: figures call that pending, and no recusal."""
+BY_PEOPLE = 10_000
+"""The reader of a ruling that people settled (see `Reader`): no judge of the cascade stands behind it."""
 PENDING = Note(
     "cascades.pending",
     "Pending: rulings that wait for people; no figure counts them. Make a campaign of them: fullbench "
@@ -39,9 +45,30 @@ def people_marks(verdicts: Sequence[Verdict]) -> PeopleMarks:
     return {place: {shown: fmean(given) for shown, given in each.items()} for place, each in marks.items()}
 
 
-def ruled(view: View, verdict: Verdict, marks: Marks) -> Verdict:
+def waiting(columns: Columns) -> Bools:
+    """Which rulings of cascades wait for people: they are neither rulings nor faults."""
+    waits = np.zeros(len(columns), dtype=np.bool_)
+    waits[[row for row, text in columns.recusals.items() if text == WAITS]] = True
+    return waits
+
+
+def waiting_note(pending: int, verdicts: int) -> Note:
+    """How many verdicts of a judge wait for people."""
+    return Note(
+        "leaderboard.pending", "{n:,} of {all:,} verdicts of this judge wait for people and count nowhere here.",
+        n=pending, all=verdicts,
+    )  # fmt: skip
+
+
+def by_judges(columns: Columns) -> Columns:
+    """The verdicts without what people settled for a cascade: beside their own votes it would agree with itself."""
+    settled = columns.reader >= BY_PEOPLE
+    return columns.rows(~settled) if settled.any() else columns
+
+
+def ruled(view: View, verdict: Verdict, marks: Marks, reader: int = 0) -> Verdict:
     """A view's ruling in the place of a member's verdict."""
-    return replace(_blank(view, verdict), marks=marks, fault=None)
+    return replace(_blank(view, verdict), marks=marks, fault=None, reader=reader)
 
 
 def recused(view: View, verdict: Verdict, why: str) -> Verdict:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fullbench.columns.table import FAMILIES, Columns, Family, grouped
 from fullbench.figures.matches import settle
 from fullbench.figures.places import OVERALL
+from fullbench.figures.viewing import by_judges
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -104,7 +105,7 @@ def pairs(columns: Columns, judges: Sequence[str], people: str, family: Family) 
     `sides` are the codes of the first and the second contestant (by name). What is told of a row is what the first won.
     People's votes of another family count where there are none of this one.
     """
-    heard = [_compared(of_family(columns.of(judge=judge), family)) for judge in judges]
+    heard = [_compared(of_family(by_judges(columns.of(judge=judge)), family)) for judge in judges]
     voted, seen = blind(columns.of(judge=people))
     same = of_family(voted, family)
     cast = same if (same.fault < 0).any() else voted.latest()
@@ -118,7 +119,7 @@ def marks(columns: Columns, judges: Sequence[str], people: str, ballot: str) -> 
     `sides` is the code of the contestant.
     """
     part = of_family(columns.of(ballot=ballot), "score")
-    heard = [_marked(part.of(judge=judge)) for judge in judges]
+    heard = [_marked(by_judges(part.of(judge=judge))) for judge in judges]
     voted, seen = blind(part.of(judge=people))
     return replace(_beside(heard, _marked(voted), _marked(voted, chances=True), sides=(1,)), visible=seen)
 

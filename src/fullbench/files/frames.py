@@ -13,16 +13,28 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.files.blanks import Blanks
 from fullbench.files.fields import Fields
-from fullbench.files.nouns import ITEM, RESPONSE, item_of, read_items, read_responses, response_of
+from fullbench.files.nouns import (
+    ITEM,
+    RESPONSE,
+    item_of,
+    read_items,
+    read_responses,
+    read_verdicts,
+    response_of,
+    verdicts_in,
+)
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.shown import frame_with
 from fullbench.nouns.table import Table
+from fullbench.nouns.verdict import Verdict
 from fullbench.pixels import encoded
 
 LIBRARIES = ("polars", "pandas")
+_OURS: set[str] = set()
+"""Those that were imported here, for a frame: nobody else need be using them."""
 
 
 def rows_of(data: Any, what: str = "rows") -> Iterator[dict[str, Any]]:
@@ -99,6 +111,13 @@ def responses_of(data: Any, items: Iterable[Item]) -> list[Response]:
     return list(answers)
 
 
+def labels_of(data: Any, ballot: str | None = None) -> list[Verdict]:
+    """People's marks from whatever a notebook holds; `ballot` holds where a row has none."""
+    if isinstance(data, str | Path):
+        return list(read_verdicts(data, ballot=ballot))
+    return list(verdicts_in(enumerate(rows_of(data, "labels"), 1), Path("labels"), ballot=ballot))
+
+
 def _plain(value: Any) -> Any:
     """A value as files have it: numbers of numpy and dates become Python's own, a picture in memory its bytes."""
     if type(value).__name__ in {"NAType", "NaTType"}:  # how pandas writes that there is no text, number or time
@@ -123,11 +142,13 @@ def frame(noun: Any, library: str | None = None) -> Any:
 def _library(wanted: str | None) -> Any:
     if wanted is not None and wanted not in LIBRARIES:
         raise InputError(f"frames are made by {' or '.join(LIBRARIES)}; found {wanted!r}")
-    in_use = [name for name in LIBRARIES if name in sys.modules]
+    in_use = [name for name in LIBRARIES if name in sys.modules and name not in _OURS]
     installed = [name for name in LIBRARIES if find_spec(name) is not None]
     chosen = wanted or next(iter([*in_use, *installed]), "")
     if not chosen or find_spec(chosen) is None:
         raise InputError(f"frames need {chosen or 'polars or pandas'}, which is not installed: pip install polars")
+    if chosen not in sys.modules:
+        _OURS.add(chosen)
     return import_module(chosen)
 
 
@@ -139,7 +160,8 @@ def _record_rows(record: Record) -> Iterator[dict[str, Any]]:
                 "contestant": contestant, "sample": sample, "place": place + 1,
                 "mark": None if verdict.marks is None else verdict.marks[place], "fault": verdict.fault,
                 "trial": verdict.trial, "rater": verdict.rater, "text": verdict.text, "case": verdict.case,
-                "dollars": verdict.usage.dollars,
+                "dollars": verdict.usage.dollars, "confidence": verdict.confidence,
+                "reasoning": "\n\n".join(call.reasoning for call in verdict.exchanges if call.reasoning),
             }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -209,19 +209,28 @@ def read_verdicts(
 ) -> Iterator[Verdict]:
     """The verdicts of a file, such as the marks that people gave; also one that Label Studio or Argilla wrote.
 
-    `judge` and `ballot` hold where a row has none. Where rows have no `case`, item, contestants, ballot and criterion
-    stand for it. A row may name its `rater`; where people's rows have none, repeated votes on a case are numbered, so
-    that each is kept as one person's.
+    `judge` and `ballot` hold where a row has none. Where rows have no `case`, item, contestants, samples, ballot and
+    criterion stand for it. A row may name its `rater`; where people's rows have none, repeated votes on a case are
+    numbered, so that each is kept as one person's.
     """
     path = Path(path)
+    yield from verdicts_in(label_tools.rows(path, passed_over), path, judge=judge, ballot=ballot)
+
+
+def verdicts_in(
+    rows: Iterable[tuple[int, Mapping[str, Any]]], path: Path, *, judge: str = "human", ballot: str | None = None
+) -> Iterator[Verdict]:
+    """The verdicts of numbered rows; `path` says where they came from."""
     votes: Counter[tuple[str, str]] = Counter()
     seen: set[tuple[object, ...]] = set()
-    for line, row in label_tools.rows(path, passed_over):
+    for line, row in rows:
         fields = Fields(path, line, row, VERDICT)
         who, spec = fields.name("judge", judge), fields.name("ballot", ballot or fields.choice)
         item, contestants = fields.name("item"), fields.contestants()
         criterion = fields.text("criterion") or "overall"
-        case = fields.text("case") or digest(["label", item, list(contestants), spec, criterion])
+        samples = samples_of(fields)
+        named = [item, list(contestants), spec, criterion, *([list(samples)] if samples else [])]
+        case = fields.text("case") or digest(["label", *named])
         trial, rater = _who(fields, who, votes[who, case])
         revision = fields.integer("revision", 0)
         votes[who, case] += 1
@@ -236,7 +245,7 @@ def read_verdicts(
             yield Verdict(
                 case, who, item, contestants, spec, criterion, trial, marks, fields.fault(), fields.text("text") or "",
                 _usage(fields), fields.text("prompt") or "", tuple(fields.texts("earlier")), fields.number("at", 0.0),
-                samples_of(fields), rater, revision, reader=fields.integer("reader", 0),
+                samples, rater, revision, reader=fields.integer("reader", 0),
                 confidence=None if fields.get("confidence") is None else fields.number("confidence", 0.0),
                 circumstances=_circumstances(fields),
             )  # fmt: skip
@@ -276,6 +285,8 @@ def _circumstances(fields: Fields) -> Circumstances:
 def samples_of(fields: Fields) -> tuple[int, ...]:
     """The numbers of the samples that a row speaks of; none where it does not say."""
     value = fields.json("samples") or []
+    if not value and fields.get("sample") is not None:  # how a file of responses names it
+        value = [fields.integer("sample", 0)] * len(fields.contestants())
     if not isinstance(value, list) or any(type(number) is not int or number < 0 for number in value):
         raise fields.error(f"'samples' is a list of whole numbers, one for each response; found {value!r}")
     return tuple(value) if any(value) else ()

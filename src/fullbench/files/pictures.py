@@ -156,8 +156,8 @@ def check_place(folder: Path, file: Path, *, path: Path | None = None, line: int
     if not inside:
         raise InputError(
             f"the picture {str(file)!r} lies outside of the data's folder ({_beyond(file, real)}); where you trust the "
-            f"file that names it, add --pictures-from {real.parent} (pictures_from in a study file, "
-            "FULLBENCH_PICTURES_FROM elsewhere)",
+            f"file that names it, add --pictures-from {real.parent} (pictures_from in a study file, and an argument in "
+            "Python; FULLBENCH_PICTURES_FROM for all)",
             path=path,
             line=line,
         )

@@ -53,7 +53,7 @@ class Reader(int):
 
     10 is added where the reply carries the nonce that it was asked for with, 20 where it does not; 100 where it was cut
     off by the limit on its length; 1000 where the server did not count its tokens, or not readably, so that they are
-    estimated.
+    estimated. 10000 stands alone, for what a cascade rules by people's votes: no reply was read.
 
     >>> Reader.of(2, signed=False, cut=True), Reader(122).version, Reader(122).unsigned, Reader(12).signed
     (122, 2, True, True)
@@ -85,6 +85,10 @@ class Reader(int):
     @property
     def estimated(self) -> bool:
         return self // 1000 % 10 == 1
+
+    @property
+    def by_people(self) -> bool:
+        return self // 10_000 % 10 == 1
 
 
 @dataclass(frozen=True, slots=True)

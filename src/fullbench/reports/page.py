@@ -145,10 +145,10 @@ def page(
     )  # fmt: skip
 
 
-def fragment(table: Table) -> str:
-    """One table as an HTML fragment, without style or script."""
+def fragment(table: Table, *, titled: bool = True) -> str:
+    """One table as an HTML fragment, without style or script; `titled` where nothing above it says what it is."""
     module: Any = _environment().get_template("macros.html").module
-    return str(module.grid(_grid(table)))
+    return str(module.grid(_grid(table), titled=titled))
 
 
 def thumbnail(picture: Picture, *, size: int = THUMBNAIL, veiled: bool = False) -> str | None:

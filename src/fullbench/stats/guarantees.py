@@ -43,10 +43,10 @@ def lower_bound(hits: float, n: float, risk: float) -> float:
     return 0.0 if hits <= 0 else float(beta.ppf(risk, hits, n - hits + 1))
 
 
-def least_rows(target: float, risk: float) -> int:
-    """So many rulings are needed at least, were all of them right.
+def least_items(target: float, risk: float) -> int:
+    """Rulings on so many items are needed at least, were all of them right.
 
-    >>> least_rows(0.85, 0.025)
+    >>> least_items(0.85, 0.025)
     23
     """
     return math.ceil(math.log(risk) / math.log(target))
@@ -67,7 +67,8 @@ def trusted(sureness: Floats, hits: Floats, items: Labels, *, target: float, ris
         right, n = float(hits[rows].sum()), int(rows.sum())
         units, effect = _effect(hits[rows], owners[rows])
         bound = lower_bound(right / effect, n / effect, risk)
-        if bound < target:
+        # A few rulings that are wrong make the rest look independent: no promise from fewer items than if none were.
+        if bound < target or units < least_items(target, risk):
             break
         passed = Trusted(threshold, right / n, bound, n, units)
     return passed

@@ -22,6 +22,7 @@ from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.panel import View, is_view
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
+from fullbench.nouns.shown import Shown
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs, views
@@ -34,7 +35,7 @@ from fullbench.studies.dockets import cases_for, counted
 from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
-from fullbench.studies.material import material
+from fullbench.studies.material import enter_labels, material
 from fullbench.studies.progress import watching
 from fullbench.studies.rubrics import Filled, filled
 from fullbench.studies.sight import counted as counted_blind
@@ -43,9 +44,9 @@ from fullbench.studies.study import Study, own_cases
 from fullbench.studies.terms import RunTerms, RunTermsByName
 
 
-@dataclass
-class Conducted:
-    """What came of a study."""
+@dataclass(repr=False)
+class Conducted(Shown):
+    """What came of a study; a notebook shows its tables."""
 
     study: Study
     record: Record
@@ -65,6 +66,9 @@ class Conducted:
     """So many verdicts of the study are not there yet; a replay counts them."""
     comparing: bool = False
     """Whether a verdict shows several responses."""
+
+    def __repr__(self) -> str:
+        return f"Conducted({self.study.name!r}: {self.record!r}, {len(self.tables)} tables)"
 
 
 class Conductor:
@@ -225,7 +229,7 @@ class Conductor:
                     self.contestants, self.items, ledger, samples=self.study.samples,
                     engine=terms.engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=terms.insist,
                 )  # fmt: skip
-        self._enter_labels(ledger)
+        enter_labels(self.labels, ledger)
         for view in self.views:
             ledger.declare("judge", view.name, view.settings)
         responses = self.responses(ledger)
@@ -239,16 +243,6 @@ class Conductor:
         else:
             tallies += heard
         return self._look(ledger, responses, tallies, whole=terms.whole)
-
-    def _enter_labels(self, ledger: Ledger) -> None:
-        """People's labels stand in the ledger like everybody's verdicts, once each."""
-        by_rater: dict[tuple[str, str], list[Verdict]] = {}
-        for label in self.labels:
-            by_rater.setdefault((label.judge, label.rater), []).append(label)
-        for (judge, rater), labels in by_rater.items():
-            known = ledger.heard(judge, [(label.case, label.trial) for label in labels], rater=rater)
-            ledger.add(*(label for label in labels if (label.case, label.trial) not in known))
-        ledger.flush()
 
     def replay(self, ledger: Ledger) -> Conducted:
         """The tables of what the ledger holds; nothing is asked, and no key is needed."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fullbench.errors import InputError
 from fullbench.files.folders import left_out
 from fullbench.files.nouns import read_items, read_verdicts
 from fullbench.files.pictures import allowing, without_pictures
+from fullbench.ledger.store import Ledger
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
@@ -71,19 +72,48 @@ def _of_items(study: Study, there: int, taken: int) -> Iterator[str]:
 
 
 def _of_labels(study: Study, read: Material, contestants: Collection[str]) -> Iterator[str]:
-    """Labels about what is not there: they are kept, and compared with nothing."""
-    if study.labels is None:
-        return
-    ids = {item.id for item in read.items}
-    known = {response.contestant for response in read.given} | set(contestants)
-    strangers = [label for label in read.labels if not set(label.contestants) <= known]
-    elsewhere = [label for label in read.labels if label.item not in ids]
-    total = len(read.labels)
-    for labels, what, names in (
+    if study.labels is not None:
+        ids = {item.id for item in read.items}
+        yield from about_labels(str(study.labels), read.labels, ids, read.given, contestants)
+
+
+def about_labels(
+    place: str,
+    labels: Sequence[Verdict],
+    ids: Collection[str],
+    given: Iterable[Response],
+    contestants: Collection[str] = (),
+) -> Iterator[str]:
+    """Sentences on labels about what is not there, which are kept and compared with nothing, and on labels that do not
+    say of which answer they are."""
+    answers = list(given)
+    known = {response.contestant for response in answers} | set(contestants)
+    strangers = [label for label in labels if not set(label.contestants) <= known]
+    elsewhere = [label for label in labels if label.item not in ids]
+    for stray, what, names in (
         (elsewhere, "items that are not here", {label.item for label in elsewhere}),
         (strangers, "contestants that have no response here", {c for s in strangers for c in s.contestants} - known),
     ):
-        if labels:
+        if stray:
             listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            counts = f"{len(labels):,} of {total:,} labels"
-            yield f"{study.labels}: {counts} are on {what} ({listed}): compared with nothing."
+            counts = f"{len(stray):,} of {len(labels):,} labels"
+            yield f"{place}: {counts} are on {what} ({listed}): compared with nothing."
+    several = {response.contestant for response in answers if response.sample}
+    first = [label for label in labels if several.intersection(label.contestants)]
+    if first and not any(label.samples for label in labels):
+        yield (
+            f"{place}: {len(first):,} of {len(labels):,} labels are on contestants that answered several times "
+            f"({', '.join(sorted(several)[:3])}) and name no sample: they are taken for the first answer, sample 0; "
+            "a column samples names others."
+        )
+
+
+def enter_labels(labels: Iterable[Verdict], ledger: Ledger) -> None:
+    """People's labels stand in the ledger like everybody's verdicts, once each."""
+    by_rater: dict[tuple[str, str], list[Verdict]] = {}
+    for label in labels:
+        by_rater.setdefault((label.judge, label.rater), []).append(label)
+    for (judge, rater), given in by_rater.items():
+        known = ledger.heard(judge, [(label.case, label.trial) for label in given], rater=rater)
+        ledger.add(*(label for label in given if (label.case, label.trial) not in known))
+    ledger.flush()

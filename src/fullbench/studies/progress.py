@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from fullbench.hygiene import terminal
 from fullbench.nouns.call import Usage
@@ -103,7 +103,8 @@ class LineWatch:
         seen = done + sum(tally.known for tally in tallies)
         rate = done / max(now - self._started, 1e-9)
         of = "" if self._total is None else f" of {self._total:,}"
-        left = "" if self._total is None or not rate else f", about {clock((self._total - seen) / rate)} left"
+        to_come = 0 if self._total is None else self._total - seen
+        left = f", about {clock(to_come / rate)} left" if to_come > 0 and rate else ""
         spent = sum((tally.usage for tally in tallies), Usage())
         busy = workers(sum(tally.workers for tally in tallies))
         text = f"{self._what}: {seen:,}{of}, {rate:,.1f}/s{busy}, {wrong(tallies)}, {money(spent)}{left}"
@@ -116,10 +117,14 @@ class _Cell:
     """The output of a notebook's cell, in which each line takes the place of the one before."""
 
     def __init__(self) -> None:
-        self._shown = sys.modules["IPython"].display.display({"text/plain": ""}, raw=True, display_id=True)
+        self._shown: Any = None
 
     def write(self, text: str) -> None:
-        self._shown.update({"text/plain": text.strip()}, raw=True)
+        line = {"text/plain": text.strip()}
+        if self._shown is None:  # where nothing is asked, the cell has no empty line
+            self._shown = sys.modules["IPython"].display.display(line, raw=True, display_id=True)
+        else:
+            self._shown.update(line, raw=True)
 
     def flush(self) -> None:
         """Each line is shown at once."""

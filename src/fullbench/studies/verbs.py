@@ -7,15 +7,18 @@ line.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
-from fullbench.errors import InputError
+from fullbench.errors import DataWarning, DueWarning, InputError
 from fullbench.figures import card as cards
 from fullbench.figures import standard
-from fullbench.files.frames import items_of, responses_of
+from fullbench.files.frames import items_of, labels_of, responses_of
+from fullbench.files.pictures import allowing
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Ballot
 from fullbench.nouns.case import Case, Meetings, Orders
@@ -25,13 +28,15 @@ from fullbench.nouns.model import Model
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Tables
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.reports import notebook as _drawn  # noqa: F401 (what comes back can be drawn)
 from fullbench.studies import answer as answering
 from fullbench.studies import hear as hearing
 from fullbench.studies import seated, specs
 from fullbench.studies.conduct import Conducted
+from fullbench.studies.engines import Tally
 from fullbench.studies.kinds import conductor
+from fullbench.studies.material import about_labels, enter_labels
 from fullbench.studies.progress import in_notebook, watching
 from fullbench.studies.study import Study, own_cases
 from fullbench.studies.trust import refuse_risks
@@ -40,18 +45,34 @@ DEFAULT_LEDGER = "fullbench.ledger"
 Book = Ledger | str | Path
 Judges = str | Judge | Sequence[str | Judge]
 Contestants = str | Model | Sequence[str | Model]
+Folders = str | Path | Sequence[str | Path]
 
 
 @contextmanager
-def _open(ledger: Book | None, *, read_only: bool = False) -> Iterator[Ledger]:
+def _open(ledger: Book | None, *, study: str | None = None, read_only: bool = False) -> Iterator[Ledger]:
     """An open ledger as it is; one of a path for as long as it is needed."""
     if isinstance(ledger, Ledger):
+        if study is not None:
+            raise InputError("an open ledger has its study already: write Ledger(path, study=...), or give the path")
         yield ledger
         return
     if not isinstance(ledger, str | Path | None):
         raise InputError(f"a record, or the path of a ledger, is wanted here; found {type(ledger).__name__}")
-    with Ledger(ledger or DEFAULT_LEDGER, read_only=read_only) as book:
+    with Ledger(ledger or DEFAULT_LEDGER, study=study, read_only=read_only) as book:
         yield book
+
+
+def _folders(named: Folders) -> list[Path]:
+    return [Path(folder) for folder in _several(named)]
+
+
+def _told(tallies: Iterable[Tally], what: str) -> None:
+    """A warning for whoever did not get all that was asked for."""
+    for tally in tallies:
+        why = tally.stopped or ", ".join(f"{count:,}: {reason}" for reason, count in tally.failures.most_common(3))
+        if tally.failed or tally.stopped:
+            sentence = f"{tally.name}: {tally.failed:,} {what} failed ({why}); the same call asks for what is missing."
+            warnings.warn(sentence, DueWarning, stacklevel=3)
 
 
 def _several(named: Any) -> list[Any]:
@@ -65,7 +86,7 @@ def answer(
 @overload
 def answer(
     contestants: Any, *, contestant: Contestants, ledger: Book | None = None, samples: int = 1,
-    question: str | None = None,
+    question: str | None = None, study: str | None = None, pictures_from: Folders = (),
 ) -> list[Response]: ...  # fmt: skip
 def answer(
     contestants: Any,
@@ -75,11 +96,14 @@ def answer(
     contestant: Contestants | None = None,
     samples: int = 1,
     question: str | None = None,
+    study: str | None = None,
+    pictures_from: Folders = (),
 ) -> list[Response]:
     """Let contestants (models, or specs such as `openai:gpt-4o`) answer items; what the ledger holds is not asked.
 
     `answer(items, contestant="openai:gpt-4o")`, or, with an open ledger, `answer(["openai:gpt-4o"], items, ledger)`.
-    What is given back is every answer at hand, those of earlier runs among them.
+    What is given back is every answer at hand, those of earlier runs among them, in the order of the items. A warning
+    counts the calls that failed.
     """
     if contestant is not None:
         contestants, items = _several(contestant), contestants
@@ -90,12 +114,15 @@ def answer(
         raise InputError(
             f"contestants answer: one or more, and once or more often; found {len(models)}, samples={samples}"
         )
-    asked = items_of(items if isinstance(items, str | Path) else _held(items), question=question)
-    with _open(ledger) as book:
+    with allowing(*_folders(pictures_from)):
+        asked = items_of(items if isinstance(items, str | Path) else _held(items), question=question)
+    with _open(ledger, study=study) as book:
         names = [model.name for model in models]
         with watching("answers", names, len(asked) * samples, quiet=not in_notebook()) as watch:
-            answering.answer(models, asked, book, samples=samples, watch=watch)
-        return list(book.responses([model.name for model in models], item_keys=[item.key for item in asked]))
+            _told(answering.answer(models, asked, book, samples=samples, watch=watch), "answers")
+        said = book.responses(names, item_keys=[item.key for item in asked])
+        order = {item.id: place for place, item in enumerate(asked)}
+        return sorted(said, key=lambda one: (order[one.item], names.index(one.contestant), one.sample))
 
 
 def _held(data: Any) -> Any:
@@ -109,7 +136,8 @@ def judge(items: Sequence[Judge | str], responses: Iterable[Case], ledger: Ledge
 def judge(
     items: Any, responses: Any, ledger: Book | None = None, *, judge: Judges, ballot: str | Ballot | Sequence[str],
     criterion: str | Sequence[str] = "overall", orders: Orders = "both", trials: int = 1, seed: int = 0,
-    meetings: Meetings = "aligned", question: str | None = None,
+    meetings: Meetings = "aligned", question: str | None = None, labels: Any = None, study: str | None = None,
+    pictures_from: Folders = (),
 ) -> Record: ...  # fmt: skip
 def judge(
     items: Any,
@@ -124,12 +152,19 @@ def judge(
     seed: int = 0,
     meetings: Meetings = "aligned",
     question: str | None = None,
+    labels: Any = None,
+    study: str | None = None,
+    pictures_from: Folders = (),
 ) -> Record:
     """Let judges rule on responses; what the ledger holds is not asked again.
 
     `judge(items, responses, judge="openai:gpt-4o", ballot="choice+tie")`, where items and responses are lists of dicts,
-    frames, data sets or paths. Or, with cases of one's own making and an open ledger, `judge(judges, cases, ledger)`.
+    frames, data sets or paths; so are people's `labels`, which enter the ledger and the record beside the verdicts.
+    `study` keeps unrelated data apart in one ledger; pictures outside of this folder are read from `pictures_from`. A
+    warning counts the calls that failed. Or, with cases of one's own making and an open ledger,
+    `judge(judges, cases, ledger)`.
     """
+    voted: list[Verdict] = []
     if judge is None:
         judge, docket = items, list(responses)
         if docket and not isinstance(docket[0], Case):
@@ -137,27 +172,36 @@ def judge(
     else:
         if ballot is None or ballot in ([], ()):
             raise InputError("on what ballot? Say ballot='choice+tie', 'score:1-5' or 'ranking'")
-        asked = items_of(_held(items), question=question)
+        with allowing(*_folders(pictures_from)):
+            asked = items_of(_held(items), question=question)
+            given = responses_of(_held(responses), asked)
         forms = [form.spec if isinstance(form, Ballot) else form for form in _several(ballot)]
         if odd := [form for form in forms if not isinstance(form, str)]:
             raise InputError(f"a ballot is named in words, as 'choice+tie' or 'score:1-5'; found {odd[0]!r}")
         docket = list(
             own_cases(
-                asked, responses_of(_held(responses), asked), forms, criteria=_several(criterion), orders=orders,
+                asked, given, forms, criteria=_several(criterion), orders=orders,
                 trials=trials, seed=seed, meetings=meetings,
             )
         )  # fmt: skip
         if not docket:
             raise InputError("there is no case to hear: no item has as many responses as the ballot shows at once")
+        if labels is not None:
+            voted = labels_of(_held(labels), forms[0] if len(forms) == 1 else None)
+            place = str(labels) if isinstance(labels, str | Path) else "labels"
+            for sentence in about_labels(place, voted, {item.id for item in asked}, given):
+                warnings.warn(sentence, DataWarning, stacklevel=2)
     bench = [specs.judge(named) if isinstance(named, str) else named for named in _several(judge)]
     if not bench or not all(isinstance(named, Judge) for named in bench):
         raise InputError(
             f"who judges? A judge is a spec such as 'openai:gpt-4o', or has name, settings and hear; found {judge!r}"
         )
-    with _open(ledger) as book:
+    with _open(ledger, study=study) as book:
         with watching("verdicts", [named.name for named in bench], len(docket), quiet=not in_notebook()) as watch:
-            hearing.hear(bench, lambda _: docket, book, watch=watch)
-        return book.record([named.name for named in bench], cases={case.key for case in docket})
+            _told(hearing.hear(bench, lambda _: docket, book, watch=watch), "verdicts")
+        enter_labels(voted, book)
+        ruled = book.record([named.name for named in bench], cases={case.key for case in docket})
+        return replace(ruled, verdicts=(*ruled.verdicts, *voted)) if voted else ruled
 
 
 def run(
@@ -171,6 +215,8 @@ def run(
     ledger: Book | None = None,
     samples: int = 1,
     question: str | None = None,
+    labels: Any = None,
+    pictures_from: Folders = (),
 ) -> Conducted:
     """Conduct a study, or the study in a file, in the ledger that it names; the same call goes on where one stopped.
 
@@ -181,10 +227,11 @@ def run(
     if study is None:
         if items is None:
             raise InputError("what is run? Give the path of a study, or items, contestant, judge and ballot")
-        asked = items_of(_held(items), question=question)
+        with allowing(*_folders(pictures_from)):
+            asked = items_of(_held(items), question=question)
         with _open(ledger) as book:
             said = answer(asked, contestant=contestant, ledger=book, samples=samples)
-            record = _judge(asked, said, book, judge=judge, ballot=ballot)
+            record = _judge(asked, said, book, judge=judge, ballot=ballot, labels=labels)
         return Conducted(Study("notebook"), record, report(record))
     if not isinstance(study, Study | str | Path):
         raise InputError(
@@ -201,12 +248,25 @@ def run(
 _judge = judge  # `run` has an argument of that name
 
 
-def report(verdicts: Record | Book, *, against: str | None = None, seed: int = 0) -> Tables:
-    """The tables that `fullbench report` prints: leaderboards, agreement, steadiness, faults and cost."""
+def report(
+    verdicts: Record | Book,
+    *,
+    against: str | None = None,
+    study: str | None = None,
+    corrected: bool = False,
+    seed: int = 0,
+) -> Tables:
+    """The tables that `fullbench report` prints: leaderboards, agreement, steadiness, faults and cost.
+
+    Of a ledger, `study` shows one study alone; `corrected` puts leaderboards corrected by people's votes first.
+    """
     if isinstance(verdicts, Record):
-        return Tables(standard.tables(verdicts, against=against, seed=seed))
+        if study is not None:
+            raise InputError("a record is of one study already; give the ledger to choose one")
+        return Tables(standard.tables(verdicts, against=against, corrected=corrected, seed=seed))
     with _open(verdicts, read_only=True) as book:
-        return Tables(standard.tables(seated.columns(book), against=against, seed=seed))
+        columns = seated.columns(book, study=study)
+        return Tables(standard.tables(columns, against=against, corrected=corrected, seed=seed))
 
 
 def card(verdicts: Record | Book, judge: str, *, people: str = PEOPLE, seed: int = 0) -> cards.Card:
