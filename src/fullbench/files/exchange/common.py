@@ -57,8 +57,9 @@ class Gathering:
     def rule(
         self, judge: str, item: str, shown: Sequence[tuple[str, int]], ballot: str, marks: Sequence[float], *,
         criterion: str = "overall", rater: str = "", text: str = "",
-    ) -> None:  # fmt: skip
-        """Enter a verdict on some contestants and samples; the same judge again on the same is its next trial."""
+    ) -> int:  # fmt: skip
+        """Enter a verdict on some contestants and samples; the same judge again on the same is its next trial. The
+        number of the trial."""
         names = tuple(name for name, _ in shown)
         samples = tuple(sample for _, sample in shown) if any(sample for _, sample in shown) else ()
         case = digest(["label", item, [list(pair) for pair in shown], ballot, criterion])
@@ -71,6 +72,7 @@ class Gathering:
                 samples=samples, rater=rater,
             )
         )  # fmt: skip
+        return trial
 
     def leave_out(self, why: str) -> None:
         self.left_out[why] = self.left_out.get(why, 0) + 1
