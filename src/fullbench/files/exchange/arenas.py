@@ -15,6 +15,7 @@ from fullbench.errors import InputError
 from fullbench.files.exchange.common import (
     Gathering,
     conversation,
+    data_uri,
     files_in,
     picture_of,
     question_id,
@@ -25,10 +26,12 @@ from fullbench.files.exchange.common import (
 )
 from fullbench.files.fields import SIDES, TIES
 from fullbench.files.nouns import PICTURES
+from fullbench.files.readers import parse_json
 from fullbench.files.writers import write_rows
-from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.item import Item, Part, Turn, parts_content
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
+from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE
 
 CHOICE = "choice+tie"
@@ -38,81 +41,153 @@ SHARE = "real:0-1"
 def battles(path: Path, options: Mapping[str, str]) -> Brought:
     """Battles: question_id, model_a, model_b, winner, conversation_a, conversation_b, and an image in some.
 
-    Options: `judge`, who ruled (people, where it is left out). The columns `judge` and `user_id` tell people apart.
+    Options: `judge`, who ruled (people, where it is left out). The columns `judge`, `user_id` and
+    `evaluation_session_id` tell people apart. Where two conversations went on differently, what the user said is the
+    item, and all that a model answered is its response.
     """
     held = Gathering(path)
     judge = options.get("judge", PEOPLE)
     for file, line, row in rows(path, "*.jsonl", "*.json", "*.parquet"):
-        talks = {side: _said(row.get(f"conversation_{side}"), file) for side in "ab"}
-        turns = talks["a"][:-1] if len(talks["a"]) > 1 else ()
-        if not turns:
-            asked = row.get("question", row.get("instruction", row.get("prompt")))
-            if asked is None:
-                held.leave_out("battles without a conversation or a question")
-                continue
-            turns = (Turn("user", (str(asked),)),)
-        if row.get("image") is not None:
-            first = turns[0]
-            turns = (Turn(first.role, (picture_of(row["image"], file), *first.parts)), *turns[1:])
-        name = str(row.get("question_id") or question_id(turns[-1].text))
+        battle = _battle(held, row, file)
+        if battle is None:
+            continue
+        turns, answers = battle
+        pictures = [picture_of(one, file) for name in ("image", "images") for one in _listed(row.get(name)) if one]
+        first = next(at for at, turn in enumerate(turns) if turn.role == "user")
+        opening = Turn("user", (*pictures, *turns[first].parts))
+        turns = (*turns[:first], opening, *turns[first + 1 :])
+        name = words_of(row.get("question_id", row.get("id"))) or question_id(turns[-1].text)
         item = held.item(Item(name, turns, tags=_tags(row)))
         shown = []
-        for side in "ab":
+        for side, parts in zip("ab", answers, strict=True):
             who = text_of(row, f"model_{side}", path=file, line=line)
-            last = (
-                talks[side][-1].parts
-                if talks[side]
-                else (words_of(row.get(f"response_{side}", row.get(f"output_{side}"))),)
-            )
-            shown.append((who, held.response(item, who, last)))
+            shown.append((who, held.response(item, who, parts)))
         if shown[0] == shown[1]:
             held.leave_out("battles of a model with itself")
             continue
-        winner = str(row.get("winner", "")).lower()
-        if winner in TIES:
-            marks = (0.5, 0.5)
-        elif winner in SIDES:
-            marks = (1.0, 0.0) if SIDES[winner] == 0 else (0.0, 1.0)
-        else:
+        marks = _won(row)
+        if marks is None:
             held.leave_out("battles without a winner")
             continue
-        rater = str(row.get("judge", row.get("user_id", ""))) if judge == PEOPLE else ""
-        held.rule(judge, item, shown, CHOICE, marks, rater=rater)
+        people = (words_of(row.get(name)) for name in ("judge", "user_id", "evaluation_session_id"))
+        rater = next(filter(None, people), "") if judge == PEOPLE else ""
+        rounds = sum(turn.role == "user" for turn in turns)
+        turn = row.get("turn")
+        earlier = isinstance(turn, int) and 0 < turn < rounds  # else it is the number of rounds, and all were judged
+        held.rule(judge, item, shown, CHOICE, marks, rater=rater, criterion=f"turn {turn}" if earlier else "overall")
     return held.brought()
+
+
+def _battle(
+    held: Gathering, row: Mapping[str, Any], file: Path
+) -> tuple[tuple[Turn, ...], tuple[tuple[Part, ...], tuple[Part, ...]]] | None:
+    """What was asked in a battle, and what each of the two answered; None, and counted, where that cannot be told."""
+    one, other = (_said(row.get(f"conversation_{side}"), file) for side in "ab")
+    if one and other and not any(turn.role == "user" for turn in (*one, *other)):
+        one = other = ()
+    if one and other:
+        if list(map(_content, one[:-1])) == list(map(_content, other[:-1])):
+            return one[:-1], (one[-1].parts, other[-1].parts)
+        asked = [tuple(turn for turn in talk if turn.role != "assistant") for talk in (one, other)]
+        if list(map(_content, asked[0])) != list(map(_content, asked[1])):
+            held.leave_out("battles whose two conversations ask different things")
+            return None
+        said = [
+            tuple(part for turn in talk if turn.role == "assistant" for part in turn.parts) for talk in (one, other)
+        ]
+        return asked[0], (said[0] or ("",), said[1] or ("",))
+    words = next((row[name] for name in ("question", "instruction", "prompt") if row.get(name) is not None), None)
+    if words is None:
+        held.leave_out("battles without a conversation or a question")
+        return None
+    answers = [next((row[n] for n in (f"response_{s}", f"output_{s}") if row.get(n) is not None), None) for s in "ab"]
+    return tuple(Turn("user", (text,)) for text in _texts(words)), (_texts(answers[0]), _texts(answers[1]))
+
+
+def _content(turn: Turn) -> tuple[str, list[Any]]:
+    return turn.role, parts_content(turn.parts)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """The texts of a cell: one, or those of each round, which some releases write as JSON within it."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return (value,)
+    if isinstance(value, list) and value and all(one is None or isinstance(one, str) for one in value):
+        return tuple(map(words_of, value))
+    return (value if isinstance(value, str) else words_of(value),)
+
+
+def _won(row: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Marks of both sides, by the winner's name or by a column for each outcome."""
+    winner = words_of(row.get("winner")).lower()
+    outcomes = {"model_a": "winner_model_a", "model_b": "winner_model_b", "tie": "winner_tie"}
+    winner = winner or next(
+        (name for name, column in outcomes.items() if words_of(row.get(column)) in {"1", "1.0"}), ""
+    )
+    if winner in TIES:
+        return (0.5, 0.5)
+    return None if winner not in SIDES else (1.0, 0.0) if SIDES[winner] == 0 else (0.0, 1.0)
 
 
 def _said(messages: Any, path: Path) -> tuple[Turn, ...]:
-    return conversation(messages, path) if isinstance(messages, list) else ()
+    if not isinstance(messages, list):
+        return ()
+    return conversation((one for entry in messages for one in (entry if isinstance(entry, list) else [entry])), path)
 
 
 def _tags(row: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        name: str(row[name]) for name in ("language", "category", "domain", "dataset") if isinstance(row.get(name), str)
-    }
+    names = ("language", "category", "domain", "dataset")
+    return {name: str(row[name]) for name in names if isinstance(row.get(name), str)}
 
 
 def mt_bench(path: Path, _options: Mapping[str, str]) -> Brought:
-    """A folder of MT-Bench: question.jsonl, model_answer/*.jsonl, model_judgment/*.jsonl; each turn is a criterion."""
+    """A folder of MT-Bench: question.jsonl, model_answer/*.jsonl, model_judgment/*.jsonl; each turn is a criterion.
+
+    What lies in reference_answer, or stands beside a question, is its reference.
+    """
     held = Gathering(path)
-    files = files_in(path, "*.jsonl")
-    for _, _, row in (entry for name in files for entry in rows(name)):
-        if "turns" in row and "question_id" in row:
-            asked = [Turn("user", (str(turn),)) for turn in row["turns"]]
-            held.item(Item(str(row["question_id"]), tuple(asked), tags=_tags(row)))
-    for file, line, row in (entry for name in files for entry in rows(name)):
+    entries = [entry for name in files_in(path, "*.jsonl") for entry in rows(name)]
+    right = {
+        str(row.get("question_id")): "\n".join(map(words_of, _choices(row, file, line)[0]))
+        for file, line, row in entries if file.parent.name == "reference_answer" and "choices" in row
+    }  # fmt: skip
+    for _, _, row in entries:
+        if isinstance(row.get("turns"), list) and "question_id" in row:
+            name, own = str(row["question_id"]), row.get("reference")
+            reference = right.get(name) or ("\n".join(map(words_of, own)) if isinstance(own, list) else None)
+            held.item(
+                Item(name, tuple(Turn("user", (str(turn),)) for turn in row["turns"]), reference, tags=_tags(row))
+            )
+    for file, line, row in entries:
         item = str(row.get("question_id"))
-        if "choices" in row:
-            for choice in row["choices"]:
-                held.response(
-                    item, text_of(row, "model_id", path=file, line=line), tuple(map(words_of, choice["turns"]))
-                )
-        elif "judge" in row:
-            _judgment(held, row, item)
+        if file.parent.name == "reference_answer" or not ("choices" in row or "judge" in row):
+            continue
+        if item not in held.items:
+            held.leave_out("answers and judgments of questions that are not here")
+        elif "choices" in row:
+            for turns in _choices(row, file, line):
+                held.response(item, text_of(row, "model_id", path=file, line=line), tuple(map(words_of, turns)))
+        else:
+            _judgment(held, row, item, file, line)
     return held.brought()
 
 
-def _judgment(held: Gathering, row: Mapping[str, Any], item: str) -> None:
-    judge = row["judge"][0] if isinstance(row["judge"], list) else str(row["judge"])
+def _choices(row: Mapping[str, Any], file: Path, line: int) -> list[list[Any]]:
+    """What a model answered, a list of turns for each of its answers."""
+    choices = row["choices"] if isinstance(row["choices"], list) else []
+    turns = [
+        choice["turns"] for choice in choices if isinstance(choice, Mapping) and isinstance(choice.get("turns"), list)
+    ]
+    if not turns or len(turns) != len(choices):
+        raise InputError("'choices' of an answer is a list of {'turns': [...]}", path=file, line=line)
+    return turns
+
+
+def _judgment(held: Gathering, row: Mapping[str, Any], item: str, file: Path, line: int) -> None:
+    judge = str(row["judge"][0] if isinstance(row["judge"], list) and row["judge"] else row["judge"])
     criterion = f"turn {row.get('turn', 1)}"
     if "score" in row:
         if row["score"] is None or not 1 <= float(row["score"]) <= 10:
@@ -120,10 +195,16 @@ def _judgment(held: Gathering, row: Mapping[str, Any], item: str) -> None:
             return
         text = str(row.get("judgment", ""))
         held.rule(
-            judge, item, [(str(row["model"]), 0)], "real:1-10", [float(row["score"])], criterion=criterion, text=text
+            judge,
+            item,
+            [(text_of(row, "model", path=file, line=line), 0)],
+            "real:1-10",
+            [float(row["score"])],
+            criterion=criterion,
+            text=text,
         )
         return
-    pair = [str(row["model_1"]), str(row["model_2"])]
+    pair = [text_of(row, f"model_{number}", path=file, line=line) for number in (1, 2)]
     for number in (1, 2):
         winner = str(row.get(f"g{number}_winner", "error"))
         if winner not in {"model_1", "model_2", "tie"}:
@@ -233,11 +314,25 @@ def write_battles(record: Record, path: Path, options: Mapping[str, str]) -> dic
         row = {"question_id": verdict.item, "model_a": pair[0][0], "model_b": pair[1][0], "winner": winner}
         row |= {"judge": verdict.rater or verdict.judge, "turn": 1, "tstamp": verdict.at}
         for side, (who, sample) in zip("ab", pair, strict=True):
-            answer = record.responses.get((verdict.item, who, sample))
-            talk = [] if item is None else [{"role": turn.role, "content": turn.text} for turn in item.turns]
-            row[f"conversation_{side}"] = [*talk, {"role": "assistant", "content": answer.text if answer else ""}]
+            row[f"conversation_{side}"] = _talk(item, record.responses.get((verdict.item, who, sample)))
+        if item is not None and item.pictures:
+            row["images"] = [data_uri(picture) for picture in item.pictures]
         battle_rows.append(row)
     return {"battles": write_rows(path, battle_rows), **without}
+
+
+def _talk(item: Item | None, answer: Response | None) -> list[dict[str, str]]:
+    """A conversation with an answer at its end, or with an answer to each turn where there are as many."""
+    turns = item.turns if item else ()
+    said = [part for part in answer.parts if isinstance(part, str)] if answer else [""]
+    asked = [turn for turn in turns if turn.role == "user"]
+    rounds = len(said) == len(asked) > 1 and not any(turn.role == "assistant" for turn in turns)
+    messages = []
+    for turn in turns:
+        messages.append({"role": turn.role, "content": turn.text})
+        if rounds and turn.role == "user":
+            messages.append({"role": "assistant", "content": said.pop(0)})
+    return messages if rounds else [*messages, {"role": "assistant", "content": "\n".join(said)}]
 
 
 def write_alpaca(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:

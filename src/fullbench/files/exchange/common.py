@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -175,3 +176,8 @@ def picture_of(value: Any, path: Path) -> Picture:
     if not isinstance(value, str) or not value:
         raise InputError(f"a picture is bytes, a data URI or a path; found {type(value).__name__}", path=path)
     return read_picture(path.parent, value, path=path)
+
+
+def data_uri(picture: Picture) -> str:
+    """A picture as a text that `picture_of` reads."""
+    return f"data:{picture.media};base64,{b64encode(picture.data()).decode()}"

@@ -6,7 +6,6 @@ import json
 import re
 import time
 import zipfile
-from base64 import b64encode
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,11 +16,11 @@ from statistics import fmean
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.files.exchange.common import data_uri
 from fullbench.files.folders import check_new
 from fullbench.files.writers import replacing, write_rows
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.text import one_beginning
 from fullbench.nouns.verdict import Verdict
@@ -145,15 +144,11 @@ def _messages(item: Item) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for turn in item.turns:
         parts = [
-            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": _data_uri(part)}
+            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": data_uri(part)}
             for part in turn.parts
         ]
         messages.append({"role": turn.role, "content": parts if turn.pictures else turn.text})
     return messages
-
-
-def _data_uri(picture: Picture) -> str:
-    return f"data:{picture.media};base64,{b64encode(picture.data()).decode()}"
 
 
 def _words(asked: Any) -> str:
