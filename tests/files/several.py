@@ -73,6 +73,12 @@ def rich(path: Path) -> Record:
     return Record(tuple(verdicts), known, places)
 
 
+def left_out(said: str) -> dict[str, int]:
+    """What an import left out or took for something, by why, as its table says."""
+    found = (line.rstrip().rpartition("   ") for line in said.splitlines())
+    return {why.strip(): int(count) for why, _, count in found if count.strip().isdigit()}
+
+
 def contents(record: Record) -> tuple[object, ...]:
     """All that a record holds, in a form that can be compared."""
     items = {name: (item.key, dict(item.tags)) for name, item in record.items.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.pictures import read_picture
+from fullbench.files.pictures import find_picture, read_picture
 from fullbench.files.readers import parse_json, read_rows
 from fullbench.nouns.digests import digest
 from fullbench.nouns.headings import headings
@@ -48,10 +48,10 @@ class Gathering:
     def response(self, item: str, contestant: str, parts: Sequence[Part]) -> int:
         """Enter a response; another answer of the same contestant is its next sample. The number of the sample."""
         sample = 0
-        if all(part == "" for part in parts):
-            self.leave_out("texts of answers, null, NaN or empty: taken as empty answers")
         while (there := self.responses.get((item, contestant, sample))) is not None and there.parts != tuple(parts):
             sample += 1
+        if there is None and all(part == "" for part in parts):
+            self.leave_out("texts of answers, null, NaN or empty: taken as empty answers")
         self.responses[item, contestant, sample] = Response(item, contestant, tuple(parts), sample=sample)
         return sample
 
@@ -109,10 +109,19 @@ def files_in(path: Path, *patterns: str) -> list[Path]:
     """The file itself, or the files of a folder that fit one of the patterns, in order."""
     if not path.is_dir():
         return [path]
-    files = sorted({file for pattern in patterns for file in path.rglob(pattern)})
+    found = sorted(
+        {file for pattern in patterns for file in path.rglob(pattern) if not _hidden(file.relative_to(path))}
+    )
+    files = list({file.resolve(): file for file in reversed(found)}.values())[
+        ::-1
+    ]  # a link to another is not read twice
     if not files:
         raise InputError(f"the folder holds no {' or '.join(patterns)}", path=path)
     return files
+
+
+def _hidden(file: Path) -> bool:
+    return any(part.startswith(".") for part in file.parts)
 
 
 def rows(path: Path, *patterns: str) -> Iterator[tuple[Path, int, dict[str, Any]]]:
@@ -176,6 +185,17 @@ def picture_of(value: Any, path: Path) -> Picture:
     if not isinstance(value, str) or not value:
         raise InputError(f"a picture is bytes, a data URI or a path; found {type(value).__name__}", path=path)
     return read_picture(path.parent, value, path=path)
+
+
+def pictures_among(names: Iterable[str], path: Path) -> tuple[list[Picture], list[str]]:
+    """The pictures that a file names, as far as they are there or written out, and the names of the others."""
+    here, missing = [], []
+    for name in names:
+        if name.startswith("data:") or find_picture(path.parent, name) is not None:
+            here.append(picture_of(name, path))
+        else:
+            missing.append(name)
+    return here, missing
 
 
 def data_uri(picture: Picture) -> str:
