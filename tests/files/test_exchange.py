@@ -131,7 +131,7 @@ def test_mt_bench(cli, tmp_path):
 
 def test_samples_of_lm_eval_and_lmms_eval(cli, tmp_path):
     rows = [{"doc_id": n, "doc": {"question": f"Q{n}"}, "target": "4", "arguments": [[f"Prompt {n}", {}]],
-             "resps": [["out"]], "filtered_resps": [f"out {n}"], "exact_match": float(n % 2), "bleu": 55.0}
+             "resps": [[f"out {n}"]], "filtered_resps": ["out"], "exact_match": float(n % 2), "bleu": 55.0}
             for n in range(4)]  # fmt: skip
     put(tmp_path / "my-model" / "samples_gsm8k_2024-05-01T10-00-00.jsonl", rows)
     items, said, ruled = taken(cli, "lm_eval", tmp_path / "my-model")
@@ -168,8 +168,9 @@ def sheet(path: Path, rows: list[list[object]]) -> None:
             if isinstance(value, str):
                 shared.append(value)
                 cells += f'<c r="{place}" t="s"><v>{len(shared) - 1}</v></c>'
-            else:
-                cells += f'<c r="{place}"><v>{value}</v></c>'
+            elif value is not None:
+                kind = ' t="b"' if isinstance(value, bool) else ""
+                cells += f'<c r="{place}"{kind}><v>{int(value) if kind else value}</v></c>'
         body += f'<row r="{r}">{cells}</row>'
     space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     texts = "".join(f"<si><t>{text.replace('&', '&amp;')}</t></si>" for text in shared)

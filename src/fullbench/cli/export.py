@@ -169,7 +169,13 @@ def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | 
         chosen = dict(option.split("=", 1) for option in options)
         if "judge" in chosen:
             (chosen["judge"],) = judges_named(book, [chosen["judge"]])
-        record, left_out = published(book.record(study=book.one_study(study)))
+        named = book.one_study(study)
+        record = book.record(study=named)
+        items = {item.id: item for item in book.items(study=named)}
+        given = {(answer.item, answer.contestant, answer.sample): answer for answer in book.responses(study=named)}
+        record, left_out = published(
+            replace(record, items={**items, **record.items}, responses={**given, **record.responses})
+        )  # nobody has ruled on some of them yet
         if left_out:
             say(f"{left_out:,} items are withheld (tag withheld: yes): nothing of them is written.")
         counts = load("exporters", name)(record, out, chosen)

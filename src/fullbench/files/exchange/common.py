@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.pictures import read_picture
+from fullbench.files.pictures import find_picture, read_picture
 from fullbench.files.readers import parse_json, read_rows
 from fullbench.nouns.digests import digest
 from fullbench.nouns.headings import headings
@@ -47,18 +48,19 @@ class Gathering:
     def response(self, item: str, contestant: str, parts: Sequence[Part]) -> int:
         """Enter a response; another answer of the same contestant is its next sample. The number of the sample."""
         sample = 0
-        if all(part == "" for part in parts):
-            self.leave_out("texts of answers, null, NaN or empty: taken as empty answers")
         while (there := self.responses.get((item, contestant, sample))) is not None and there.parts != tuple(parts):
             sample += 1
+        if there is None and all(part == "" for part in parts):
+            self.leave_out("texts of answers, null, NaN or empty: taken as empty answers")
         self.responses[item, contestant, sample] = Response(item, contestant, tuple(parts), sample=sample)
         return sample
 
     def rule(
         self, judge: str, item: str, shown: Sequence[tuple[str, int]], ballot: str, marks: Sequence[float], *,
         criterion: str = "overall", rater: str = "", text: str = "",
-    ) -> None:  # fmt: skip
-        """Enter a verdict on some contestants and samples; the same judge again on the same is its next trial."""
+    ) -> int:  # fmt: skip
+        """Enter a verdict on some contestants and samples; the same judge again on the same is its next trial. The
+        number of the trial."""
         names = tuple(name for name, _ in shown)
         samples = tuple(sample for _, sample in shown) if any(sample for _, sample in shown) else ()
         case = digest(["label", item, [list(pair) for pair in shown], ballot, criterion])
@@ -71,6 +73,7 @@ class Gathering:
                 samples=samples, rater=rater,
             )
         )  # fmt: skip
+        return trial
 
     def leave_out(self, why: str) -> None:
         self.left_out[why] = self.left_out.get(why, 0) + 1
@@ -106,10 +109,19 @@ def files_in(path: Path, *patterns: str) -> list[Path]:
     """The file itself, or the files of a folder that fit one of the patterns, in order."""
     if not path.is_dir():
         return [path]
-    files = sorted({file for pattern in patterns for file in path.rglob(pattern)})
+    found = sorted(
+        {file for pattern in patterns for file in path.rglob(pattern) if not _hidden(file.relative_to(path))}
+    )
+    files = list({file.resolve(): file for file in reversed(found)}.values())[
+        ::-1
+    ]  # a link to another is not read twice
     if not files:
         raise InputError(f"the folder holds no {' or '.join(patterns)}", path=path)
     return files
+
+
+def _hidden(file: Path) -> bool:
+    return any(part.startswith(".") for part in file.parts)
 
 
 def rows(path: Path, *patterns: str) -> Iterator[tuple[Path, int, dict[str, Any]]]:
@@ -173,3 +185,19 @@ def picture_of(value: Any, path: Path) -> Picture:
     if not isinstance(value, str) or not value:
         raise InputError(f"a picture is bytes, a data URI or a path; found {type(value).__name__}", path=path)
     return read_picture(path.parent, value, path=path)
+
+
+def pictures_among(names: Iterable[str], path: Path) -> tuple[list[Picture], list[str]]:
+    """The pictures that a file names, as far as they are there or written out, and the names of the others."""
+    here, missing = [], []
+    for name in names:
+        if name.startswith("data:") or find_picture(path.parent, name) is not None:
+            here.append(picture_of(name, path))
+        else:
+            missing.append(name)
+    return here, missing
+
+
+def data_uri(picture: Picture) -> str:
+    """A picture as a text that `picture_of` reads."""
+    return f"data:{picture.media};base64,{b64encode(picture.data()).decode()}"

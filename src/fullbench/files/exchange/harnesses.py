@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from string import ascii_uppercase
@@ -18,49 +20,68 @@ from fullbench.files.exchange.common import (
     files_in,
     parts_of,
     picture_of,
+    pictures_among,
     read_json,
     rows,
     words_of,
 )
 from fullbench.files.exchange.sheets import sheet_rows
-from fullbench.nouns.item import Item, Part, Turn
+from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.nouns.reproduction import Brought
 
 SHARE = "real:0-1"
-_MARKED = ("hit", "score", "match")
+_MARKED = ("hit", "score", "match", "eval_score")
+_UNANSWERED = "Failed to obtain answer"
+"""What VLMEvalKit writes in place of an answer that no server gave."""
 
 
 def vlmevalkit(path: Path, options: Mapping[str, str]) -> Brought:
     """A benchmark's TSV (index, image, question, A, B, C, D, answer), or result sheets with a column `prediction`.
 
-    A folder may hold both. Who answered is the option `model`, or the sheet's name up to the name of the benchmark
-    (`MODEL_BENCHMARK.xlsx`). Columns `hit` and `score` become verdicts of the judge `vlmevalkit` (option `judge`).
+    A folder may hold several of both. A sheet is called MODEL_BENCHMARK.xlsx, or MODEL_BENCHMARK_JUDGE_result.xlsx; the
+    model is the option `model`, the folder that the sheet lies in, or what stands before the benchmark. Columns `hit`
+    and `score` become verdicts of the judge in the name (option `judge`).
     """
     held = Gathering(path)
-    judge = options.get("judge", "vlmevalkit")
-    pictures: dict[str, str] = {}
-    known: dict[str, str] = {}
     files = files_in(path, "*.tsv", "*.xlsx")
-    benchmarks = [file for file in files if file.suffix == ".tsv" and not _predicts(file)]
-    for file in [*benchmarks, *(file for file in files if file not in benchmarks)]:
-        model = options.get("model") or _model(file, [benchmark.stem for benchmark in benchmarks])
+    benchmarks = [file for file in files if not _predicts(file)]
+    sheets = [file for file in files if file not in benchmarks]
+    titles = _titles(sheets, [file.stem for file in benchmarks], options)
+    of = {**{file: file.stem for file in benchmarks}, **{file: title[1] for file, title in titles.items()}}
+    several = len(set(of.values())) > 1
+    pictures: dict[tuple[str, str], str] = {}
+    known: dict[tuple[str, str], str] = {}
+    unanswered: set[tuple[str, str]] = set()
+    for file in [*benchmarks, *sheets]:
+        model, benchmark, judge = titles.get(file, ("", file.stem, ""))
         for line, row in sheet_rows(file):
-            name = str(row.get("index", row.get("id", line)))
+            index = words_of(row.get("index", row.get("id", line)))
+            place = (benchmark, index)
             image = row.get("image")
             if isinstance(image, str) and image:
-                pictures[name] = pictures.get(image, image)  # a picture that occurs again is named by its first index
-            if name not in known:
-                known[name] = held.item(_asked(name, row, pictures.get(name), file))
+                pictures[place] = pictures.get((benchmark, image), image)  # one that occurs again is named by its index
+            if place not in known:
+                name = f"{benchmark}/{index}" if several else index
+                item = _asked(name, row, pictures.get(place), file)
+                if not item.pictures and benchmark not in {one.stem for one in benchmarks}:
+                    held.leave_out("pictures that the sheets do not hold: put the benchmark's .tsv beside them")
+                    item = replace(item, tags={**item.tags, WITHOUT_PICTURES: f"{benchmark}.tsv, index {index}"})
+                known[place] = held.item(item)
             if "prediction" not in row:
                 continue
-            item = known[name]
-            sample = held.response(item, model, (words_of(row["prediction"]),))
+            answer = words_of(row["prediction"])
+            if _UNANSWERED in answer:
+                unanswered.add((known[place], model))
+                continue
+            sample = held.response(known[place], model, (answer,))
             for column in _MARKED:
-                mark = row.get(column)
-                if isinstance(mark, int | float) and 0 <= mark <= 1:
-                    held.rule(judge, item, [(model, sample)], SHARE, [mark], criterion=column)
-                elif mark is not None:
+                mark = _number(row.get(column))
+                if mark is not None and 0 <= mark <= 1:
+                    held.rule(judge, known[place], [(model, sample)], SHARE, [mark], criterion=column)
+                elif row.get(column) is not None:
                     held.leave_out(f"marks in the column {column!r} that are no share from 0 to 1")
+    for _ in unanswered:
+        held.leave_out("answers that VLMEvalKit could not obtain")
     return held.brought()
 
 
@@ -68,11 +89,38 @@ def _predicts(file: Path) -> bool:
     return "prediction" in next(iter(sheet_rows(file)))[1]
 
 
-def _model(file: Path, benchmarks: list[str]) -> str:
-    for benchmark in benchmarks:
-        if f"_{benchmark}" in file.stem:
-            return file.stem.partition(f"_{benchmark}")[0]
-    return file.stem.partition("_")[0]
+def _titles(sheets: list[Path], benchmarks: list[str], options: Mapping[str, str]) -> dict[Path, tuple[str, str, str]]:
+    """Model, benchmark and judge of every sheet, by its name and by the names around it."""
+    parts = {file: _model(file, benchmarks, options.get("model")) for file in sheets}
+    known = sorted({*benchmarks, *(rest for _, rest in parts.values())}, key=len)
+    titles = {}
+    for file, (model, rest) in parts.items():
+        whole = [name for name in known if f"{rest}_".startswith(f"{name}_")]
+        benchmark = next((name for name in reversed(whole) if name in benchmarks), whole[0])
+        judge = re.sub(r"_?(result|score)$", "", rest.removeprefix(benchmark).removeprefix("_"))
+        titles[file] = (model, benchmark, options.get("judge") or judge or "vlmevalkit")
+    return titles
+
+
+def _model(file: Path, benchmarks: list[str], named: str | None) -> tuple[str, str]:
+    """The model of a sheet, and what of the sheet's name follows it."""
+    stem = file.stem
+    around = [named, *(parent.name for parent in file.resolve().parents)]
+    for model in filter(None, around):
+        if stem.startswith(f"{model}_"):
+            return model, stem.removeprefix(f"{model}_")
+    for benchmark in sorted(benchmarks, key=len, reverse=True):
+        model, found, rest = f"{stem}_".partition(f"_{benchmark}_")
+        if found:
+            return named or model, f"{benchmark}_{rest}".strip("_")
+    if named is None and stem.count("_") != 1:
+        raise InputError(
+            f"which part of {stem!r} is the model's name? Put the sheet into a folder of that name, the benchmark's "
+            ".tsv beside it, or say --option model=NAME",
+            path=file,
+        )
+    model, _, rest = stem.partition("_")
+    return named or model, stem if named else rest
 
 
 def _asked(name: str, row: Mapping[str, Any], image: str | None, file: Path) -> Item:
@@ -82,9 +130,11 @@ def _asked(name: str, row: Mapping[str, Any], image: str | None, file: Path) -> 
     hint = [f"Hint: {row['hint']}"] if isinstance(row.get("hint"), str) and row["hint"] else []
     words = "\n".join([*hint, words_of(row["question"]), *options])
     parts: list[Part] = [picture_of(f"data:;base64,{code}", file) for code in _coded(image)]
-    if not image and isinstance(row.get("image_path"), str) and (file.parent / row["image_path"]).exists():
-        parts = [picture_of(row["image_path"], file)]
     tags = {name: str(row[name]) for name in ("category", "l2-category", "split") if row.get(name) is not None}
+    if not image and isinstance(row.get("image_path"), str):
+        found, missing = pictures_among(_quoted(row["image_path"]), file)
+        parts.extend(found)
+        tags |= {WITHOUT_PICTURES: "\n".join(missing)} if missing else {}
     answer = row.get("answer")
     return Item(name, (Turn("user", (*parts, words)),), None if answer is None else str(answer), tags=tags)
 
@@ -96,37 +146,69 @@ def _coded(image: str | None) -> list[str]:
     return re.findall(r"[A-Za-z0-9+/=]{16,}", image)
 
 
+def _quoted(names: str) -> list[str]:
+    """The names in a cell: one, or several in brackets as Python writes a list."""
+    return re.findall(r"['\"]([^'\"]+)['\"]", names) if names.startswith("[") else [names]
+
+
+def _number(value: Any) -> float | None:
+    """A number, as a sheet or a metric has it: also as text, as a truth, or as the `score` of a mapping."""
+    if isinstance(value, Mapping):
+        value = value.get("score")
+    try:
+        number = {"true": 1.0, "false": 0.0}.get(str(value).lower(), math.nan)
+        number = float(value) if math.isnan(number) else number
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
 def samples(path: Path, options: Mapping[str, str]) -> Brought:
     """Samples of lm-eval and lmms-eval (`samples_TASK_....jsonl`): doc_id, doc, target, arguments, resps, and metrics.
 
-    Who answered is the option `model`, or the folder that the file lies in. Each metric becomes a judge of its name.
+    Who answered is the option `model`, or the folder that the file lies in. Each metric becomes a judge of its name,
+    with the filter's behind a comma where an answer was filtered; the response is what the model itself said. Of
+    several options that were weighed, it is the likeliest.
     """
     held = Gathering(path)
-    for file, _, row in rows(path, "samples_*.jsonl", "*_samples_*.jsonl", "*.jsonl"):
+    for file, line, row in rows(path, "samples_*.jsonl", "*_samples_*.jsonl", "*.jsonl"):
         if "doc_id" not in row:
-            raise InputError(f"samples have a field 'doc_id'; found {', '.join(row)}", path=file)
+            raise InputError(f"samples have a field 'doc_id'; found {', '.join(row)}", path=file, line=line)
         model = options.get("model") or file.resolve().parent.name
-        doc = row.get("doc") if isinstance(row.get("doc"), Mapping) else {}
+        doc = row["doc"] if isinstance(row.get("doc"), Mapping) else {}
+        weighed = _weighed(row)
+        prompt = (weighed[0] or _prompt({}, doc)) if weighed else _prompt(row, doc)
         target = row.get("target")
         reference = target if isinstance(target, str) else None if target is None else json.dumps(target)
+        if weighed and str(target).isdigit() and int(str(target)) < len(weighed[1]):
+            reference = weighed[1][int(str(target))]
         task = _task(file)
+        tags = {"task": task} if task else {}
+        found, missing = pictures_among(_media(row), file)
+        if missing:
+            held.leave_out("pictures that the samples do not hold")
+            tags[WITHOUT_PICTURES] = "\n".join(missing)
         name = f"{task}/{row['doc_id']}" if task else str(row["doc_id"])
-        item = held.item(
-            Item.ask(name, _prompt(row, doc or {}), reference=reference, tags={"task": task} if task else {})
-        )
-        sample = held.response(item, model, (_first_text(row.get("filtered_resps", row.get("resps"))),))
-        for metric, value in _metrics(row).items():
-            if 0 <= value <= 1:
-                held.rule(metric, item, [(model, sample)], SHARE, [value])
+        item = held.item(Item.ask(name, prompt, *found, reference=reference, tags=tags))
+        answer = weighed[2] if weighed else _answer(held, row)
+        shown = [(model, held.response(item, model, (answer,)))]
+        how = words_of(row.get("filter"))
+        for metric in _metrics(row):
+            value = _number(row.get(metric))
+            judge = metric if how in {"", "none"} else f"{metric},{how}"
+            if value is None:
+                held.leave_out(f"values of {judge} that are no number")
+            elif 0 <= value <= 1:
+                held.rule(judge, item, shown, SHARE, [value])
             else:
-                held.leave_out(f"values of {metric} that are no share from 0 to 1")
+                held.leave_out(f"values of {judge} that are no share from 0 to 1")
     return held.brought()
 
 
 def _task(file: Path) -> str:
     stem = file.stem
     if stem.startswith("samples_"):
-        return stem.removeprefix("samples_").rsplit("_", 1)[0] if "T" in stem.rsplit("_", 1)[-1] else stem[8:]
+        return re.sub(r"_\d{4}-\d{2}-\d{2}T[\d.-]+$", "", stem.removeprefix("samples_"))
     return stem.partition("_samples_")[2]
 
 
@@ -140,21 +222,64 @@ def _prompt(row: Mapping[str, Any], doc: Mapping[str, Any]) -> str:
     return first or str(doc.get("question", doc.get("query", json.dumps(doc, ensure_ascii=False, default=str))))
 
 
+def _weighed(row: Mapping[str, Any]) -> tuple[str, list[str], str] | None:
+    """What was asked, the options whose likelihoods were compared, and the likeliest; None where text was generated."""
+    arguments = row.get("arguments")
+    pairs = [list(one.values()) if isinstance(one, Mapping) else one for one in _values(arguments)]
+    likelihoods = [
+        _number(one[0]) if isinstance(one, list) and one else None for one in _values(row.get("filtered_resps"))
+    ]
+    if len(pairs) < 2 or len(pairs) != len(likelihoods):
+        return None
+    texts = [tuple(one[:2]) for one in pairs if isinstance(one, list) and len(one) > 1]
+    if len(texts) != len(pairs) or not all(isinstance(text, str) for pair in texts for text in pair):
+        return None
+    numbers = [number for number in likelihoods if number is not None]
+    if len(numbers) != len(pairs):
+        return None
+    contexts = {context for context, _ in texts}
+    options = [option.strip() if len(contexts) == 1 else context + option for context, option in texts]
+    return contexts.pop() if len(contexts) == 1 else "", options, options[numbers.index(max(numbers))]
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else []
+
+
+def _answer(held: Gathering, row: Mapping[str, Any]) -> str:
+    """What the model said; of several tries, what the filter made of them, which is what was marked."""
+    said = row.get("resps", row.get("filtered_resps"))
+    while isinstance(said, list) and len(said) == 1:
+        said = said[0]
+    if isinstance(said, list) and len({json.dumps(one) for one in said}) > 1:
+        held.leave_out("answers that a filter made of several tries: taken as it left them")
+        return _first_text(row.get("filtered_resps", said))
+    return _first_text(said)
+
+
 def _first_text(value: Any) -> str:
     while isinstance(value, list | tuple | Mapping) and value:
         value = next(iter(value.values())) if isinstance(value, Mapping) else value[0]
     return value if isinstance(value, str) else "" if value in (None, [], {}) else str(value)
 
 
+def _media(row: Mapping[str, Any]) -> list[str]:
+    """The pictures that were asked about, by name; lm-eval writes no more of them than that they were there."""
+    named = row.get("input_media")
+    if isinstance(named, list):
+        return [str(one) for one in named]
+    shown = [one.get("visual") for arguments in _values(row.get("arguments")) for one in _values(arguments)
+             if isinstance(one, Mapping) and one.get("visual")]  # fmt: skip
+    return [f"{row['doc_id']}#{at}" for at, _ in enumerate(_values(shown[0]) or shown[:1], 1)] if shown else []
+
+
 _KNOWN = {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "doc_hash", "prompt_hash", "target_hash",
-          "metrics", "filter", "input"}  # fmt: skip
+          "metrics", "filter", "input", "input_media", "token_counts"}  # fmt: skip
 
 
-def _metrics(row: Mapping[str, Any]) -> dict[str, float]:
+def _metrics(row: Mapping[str, Any]) -> list[str]:
     named = row.get("metrics")
-    wanted = named if isinstance(named, list) else [name for name in row if name not in _KNOWN]
-    numbers = {str(name): row.get(name) for name in wanted}
-    return {name: float(value) for name, value in numbers.items() if isinstance(value, int | float)}
+    return [str(name) for name in (named if isinstance(named, list) else row) if name not in _KNOWN]
 
 
 def inspect(path: Path, _options: Mapping[str, str]) -> Brought:

@@ -12,9 +12,11 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.files.exchange.common import Gathering, files_in, picture_of, words_of
 from fullbench.files.folders import check_new
 from fullbench.files.nouns import write_items, write_responses, write_verdicts
+from fullbench.files.own_layout import ITEMS, RESPONSES, own_record
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import replacing
 from fullbench.nouns.item import Item, Part, Turn
+from fullbench.nouns.picture import SUFFIXES
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.verdict import PEOPLE
@@ -28,7 +30,7 @@ _USUAL: Mapping[str, tuple[str, ...]] = {
 
 
 def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
-    """A data set on disk: Parquet, JSONL or CSV, one file or a folder.
+    """A data set on disk: Parquet, JSONL or CSV, one file or a folder; one that `export huggingface` wrote as it is.
 
     Options name the columns: `id`, `question`, `image`, `reference`; `response.NAME=COLUMN` says where the contestant
     NAME's answers stand; `winner` the column with the name (or column) of the better one, as people saw it.
@@ -37,6 +39,8 @@ def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
     strange = [key for key in options if key not in OPTIONS and not key.startswith("response.")]
     if strange:
         raise InputError(f"unknown option {strange[0]!r}; known: {', '.join(OPTIONS)}, response.NAME", path=path)
+    if not options and (path / ITEMS).exists() and (path / RESPONSES).exists():
+        return Brought(own_record(path))
     held = Gathering(path)
     number = 0
     for file in files_in(path, *FILES):
@@ -85,8 +89,9 @@ def fetched(name: str) -> Path:
     repo, _, revision = name.partition("@")
     try:
         folder = snapshot_download(
-            repo, repo_type="dataset", revision=revision or None, allow_patterns=[*FILES, "**/*.jpg", "**/*.png"]
-        )
+            repo, repo_type="dataset", revision=revision or None,
+            allow_patterns=[*FILES, *(f"**/*{suffix}" for suffix in sorted(SUFFIXES))],
+        )  # fmt: skip
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         why = str(error).strip().splitlines()[0]
         raise InputError(f"the data set {name!r} cannot be fetched from Hugging Face: {why}") from error
@@ -111,8 +116,8 @@ def write_dataset(record: Record, path: Path, options: Mapping[str, str]) -> dic
     """A folder that `datasets` loads: items, responses and verdicts as three configurations, and a card of them."""
     check_new(path)
     counts = {
-        "items": write_items(path / "items.jsonl", record.items.values()),
-        "responses": write_responses(path / "responses.jsonl", record.responses.values()),
+        "items": write_items(path / ITEMS, record.items.values()),
+        "responses": write_responses(path / RESPONSES, record.responses.values()),
         "verdicts": write_verdicts(path / "verdicts.jsonl", record),
     }
     head = ["---", f"pretty_name: {json.dumps(options.get('name', path.name), ensure_ascii=False)}", "configs:"]

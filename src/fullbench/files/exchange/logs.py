@@ -3,33 +3,58 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import zipfile
-from base64 import b64encode
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from statistics import fmean
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.files.exchange.common import data_uri
 from fullbench.files.folders import check_new
 from fullbench.files.writers import replacing, write_rows
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
 from fullbench.nouns.text import one_beginning
 from fullbench.nouns.verdict import Verdict
 
 
-def _marks(record: Record) -> Iterator[tuple[Verdict, str, int, float]]:
-    """Every mark that was given: verdict, contestant, sample, mark."""
+@dataclass(frozen=True, slots=True)
+class _Ruled:
+    """What one verdict says of one response: a mark, or the fault that prevented it."""
+
+    verdict: Verdict
+    name: str
+    who: str
+    sample: int
+    mark: float | None
+
+    @property
+    def trace(self) -> str:
+        """The response, as an id."""
+        return digest([self.verdict.item, self.who, self.sample])
+
+
+def _rulings(record: Record) -> Iterator[_Ruled]:
+    """Every verdict on every response that it speaks of, under a name for its judge and criterion.
+
+    Where a judge ruled by several ballots on a criterion, the ballot is part of the name: a rank is no score.
+    """
+    ballots: dict[tuple[str, str], set[str]] = defaultdict(set)
     for verdict in record:
-        for (who, sample), mark in zip(verdict.shown, verdict.marks or (), strict=bool(verdict.marks)):
-            yield verdict, who, sample, mark
+        ballots[verdict.judge, verdict.criterion].add(verdict.ballot)
+    for verdict in record:
+        several = len(ballots[verdict.judge, verdict.criterion]) > 1
+        name = f"{verdict.judge}/{verdict.criterion}" + (f"/{verdict.ballot}" if several else "")
+        for at, (who, sample) in enumerate(verdict.shown):
+            yield _Ruled(verdict, name, who, sample, None if verdict.marks is None else verdict.marks[at])
 
 
 def _when(at: float) -> str:
@@ -50,10 +75,17 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
     if who not in record.contestants:
         raise InputError(f"whose answers? Say --option contestant=NAME; there are: {', '.join(record.contestants)}")
     scored: dict[tuple[str, int], dict[str, list[tuple[float, str]]]] = defaultdict(lambda: defaultdict(list))
-    for verdict, contestant, sample, mark in _marks(record):
-        if contestant == who:
-            name = verdict.judge if verdict.criterion == "overall" else f"{verdict.judge}/{verdict.criterion}"
-            scored[verdict.item, sample][name].append((mark, verdict.text))
+    faults: dict[tuple[str, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for ruled in _rulings(record):
+        place = (ruled.verdict.item, ruled.sample)
+        if ruled.who != who:
+            continue
+        name = ruled.name.removesuffix("/overall")
+        scores = scored[place]
+        if ruled.mark is None:
+            faults[place][name].append(str(ruled.verdict.fault))
+        else:
+            scores[name].append((ruled.mark, ruled.verdict.text))
     scorers = sorted({name for scores in scored.values() for name in scores})
     created = _when(max((verdict.at for verdict in record), default=0.0))
     samples: list[dict[str, Any]] = []
@@ -72,7 +104,8 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
                 name: {"value": fmean(mark for mark, _ in marks), "answer": reply, "explanation": marks[-1][1]}
                 for name, marks in scores.items()
             },
-            "metadata": {}, "store": {}, "events": [], "model_usage": {}, "attachments": {},
+            "metadata": {"faults": faults[item, number]} if (item, number) in faults else {},
+            "store": {}, "events": [], "model_usage": {}, "attachments": {},
         })  # fmt: skip
     results = [
         {
@@ -111,15 +144,11 @@ def _messages(item: Item) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for turn in item.turns:
         parts = [
-            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": _data_uri(part)}
+            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": data_uri(part)}
             for part in turn.parts
         ]
         messages.append({"role": turn.role, "content": parts if turn.pictures else turn.text})
     return messages
-
-
-def _data_uri(picture: Picture) -> str:
-    return f"data:{picture.media};base64,{b64encode(picture.data()).decode()}"
 
 
 def _words(asked: Any) -> str:
@@ -152,59 +181,74 @@ def _packed(path: Path, log: Mapping[str, Any]) -> None:
 
 
 def write_langfuse(record: Record, path: Path, _options: Mapping[str, str]) -> dict[str, int]:
-    """A body for Langfuse's ingestion API: a trace for each response, a score for each mark that it got."""
-    events: list[dict[str, Any]] = []
-    traces: set[str] = set()
-    scores = 0
-    for verdict, who, sample, mark in _marks(record):
-        trace = digest([verdict.item, who, sample])
-        if trace not in traces:
-            traces.add(trace)
-            answer, item = record.responses.get((verdict.item, who, sample)), record.items.get(verdict.item)
-            body: dict[str, Any] = {
-                "id": trace, "name": verdict.item, "userId": who, "input": item.question if item else None,
+    """A body for Langfuse's ingestion API: a trace for each response, a score for each mark that it got, and a
+    categorical one for each fault."""
+    events: dict[str, dict[str, Any]] = {}
+
+    def add(kind: str, key: str, at: float, body: dict[str, Any]) -> None:
+        events[key] = {"id": digest([kind, key]), "type": f"{kind}-create", "timestamp": _when(at), "body": body}
+
+    for ruled in _rulings(record):
+        verdict, trace = ruled.verdict, ruled.trace
+        if trace not in events:
+            answer = record.responses.get((verdict.item, ruled.who, ruled.sample))
+            add("trace", trace, verdict.at, {
+                "id": trace, "name": verdict.item, "userId": ruled.who, "input": _asked(record.items.get(verdict.item)),
                 "output": answer.text if answer else None, "timestamp": _when(verdict.at),
-            }  # fmt: skip
-            events.append(
-                {"id": digest(["trace", trace]), "type": "trace-create", "timestamp": _when(verdict.at), "body": body}
-            )
-        key = digest([verdict.case, verdict.judge, verdict.trial, verdict.rater, who, sample])
-        score = {
-            "id": key, "traceId": trace, "name": f"{verdict.judge}/{verdict.criterion}", "value": mark,
-            "dataType": "NUMERIC", "comment": verdict.text,
+            })  # fmt: skip
+        key = digest([verdict.case, verdict.judge, verdict.trial, verdict.rater, ruled.who, ruled.sample])
+        said = {"value": verdict.fault, "dataType": "CATEGORICAL"} if ruled.mark is None else {
+            "value": ruled.mark, "dataType": "NUMERIC",
         }  # fmt: skip
-        events.append(
-            {"id": digest(["score", key]), "type": "score-create", "timestamp": _when(verdict.at), "body": score}
-        )
-        scores += 1
+        add("score", key, verdict.at, {
+            "id": key, "traceId": trace, "name": f"{ruled.name}/fault" if ruled.mark is None else ruled.name, **said,
+            "comment": verdict.text or None, "metadata": {
+                "case": verdict.case, "ballot": verdict.ballot, "trial": verdict.trial, "rater": verdict.rater,
+            },
+        })  # fmt: skip
     with replacing(path) as part:
-        part.write_text(json.dumps({"batch": events}, ensure_ascii=False), encoding="utf-8")
-    return {"traces": len(traces), "scores": scores}
+        part.write_text(json.dumps({"batch": list(events.values())}, ensure_ascii=False), encoding="utf-8")
+    counted = Counter(event["type"] for event in events.values())
+    return {"traces": counted["trace-create"], "scores": counted["score-create"]}
+
+
+def _asked(item: Item | None) -> str | list[dict[str, str]] | None:
+    """What was asked, in words: the question, or the messages of a conversation."""
+    if item is None or len(item.turns) == 1:
+        return item.question if item else None
+    return [{"role": turn.role, "content": turn.text} for turn in item.turns]
 
 
 def write_otel(record: Record, path: Path, _options: Mapping[str, str]) -> dict[str, int]:
-    """OTLP logs in JSON lines: an event `gen_ai.evaluation.result` for each mark, as the conventions have it."""
+    """OTLP logs in JSON lines: an event `gen_ai.evaluation.result` for each mark, as the conventions have it; where
+    there is none, `error.type` names the fault."""
 
     def attribute(key: str, value: str | float) -> dict[str, Any]:
-        return {"key": key, "value": {"doubleValue": value} if isinstance(value, float) else {"stringValue": value}}
+        form = {"stringValue": value}
+        if not isinstance(value, str):
+            form = {"intValue": str(value)} if isinstance(value, int) else {"doubleValue": value}
+        return {"key": key, "value": form}
 
     resource = {
         "attributes": [attribute("service.name", "fullbench"), attribute("service.version", version("fullbench"))]
     }
 
     def lines() -> Iterator[dict[str, Any]]:
-        for verdict, who, sample, mark in _marks(record):
-            attributes = [
-                attribute("gen_ai.evaluation.name", f"{verdict.judge}/{verdict.criterion}"),
-                attribute("gen_ai.evaluation.score.value", float(mark)),
-                attribute("gen_ai.evaluation.explanation", verdict.text),
-                attribute("gen_ai.request.model", who),
-                attribute("gen_ai.response.id", digest([verdict.item, who, sample])),
-                attribute("fullbench.item", verdict.item),
-                attribute("fullbench.ballot", verdict.ballot),
-            ]
-            event = {"eventName": "gen_ai.evaluation.result", "timeUnixNano": str(int(verdict.at * 1e9)),
-                     "attributes": attributes}  # fmt: skip
+        for ruled in _rulings(record):
+            verdict = ruled.verdict
+            said = {"error.type": str(verdict.fault)} if ruled.mark is None else {
+                "gen_ai.evaluation.score.value": float(ruled.mark),
+            }  # fmt: skip
+            named: dict[str, str | float] = {
+                "gen_ai.evaluation.name": ruled.name, **said, "gen_ai.evaluation.explanation": verdict.text,
+                "gen_ai.request.model": ruled.who, "gen_ai.response.id": ruled.trace, "fullbench.item": verdict.item,
+                "fullbench.sample": ruled.sample, "fullbench.case": verdict.case, "fullbench.ballot": verdict.ballot,
+                "fullbench.trial": verdict.trial, "fullbench.rater": verdict.rater,
+            }  # fmt: skip
+            event = {
+                "eventName": "gen_ai.evaluation.result", "timeUnixNano": str(int(verdict.at * 1e9)),
+                "attributes": [attribute(key, value) for key, value in named.items() if value != ""],
+            }  # fmt: skip
             yield {
                 "resourceLogs": [
                     {"resource": resource, "scopeLogs": [{"scope": {"name": "fullbench"}, "logRecords": [event]}]}
@@ -215,34 +259,59 @@ def write_otel(record: Record, path: Path, _options: Mapping[str, str]) -> dict[
 
 
 def write_mlflow(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
-    """A folder as MLflow's file store has it: a run for each contestant, a metric for each judge's mean mark."""
+    """A folder as MLflow's file store has it: a run for each contestant, a metric for each judge's mean mark, and one
+    for the number of each of its faults."""
     check_new(path)
     means: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for verdict, who, _, mark in _marks(record):
-        means[who][f"{verdict.judge}/{verdict.criterion}"].append(mark)
+    faults: dict[str, Counter[str]] = defaultdict(Counter)
+    for ruled in _rulings(record):
+        if ruled.mark is None:
+            faults[ruled.who][f"{ruled.name}.{ruled.verdict.fault}"] += 1
+        else:
+            means[ruled.who][ruled.name].append(ruled.mark)
+    values = {
+        who: {name: fmean(marks) for name, marks in means[who].items()}
+        | {name: float(count) for name, count in faults[who].items()}
+        for who in [*means, *(who for who in faults if who not in means)]
+    }
+    files = _metric_files({name for named in values.values() for name in named})
     now = int(max((verdict.at for verdict in record), default=time.time()) * 1000)
     experiment = path / "1"
+    place = experiment.resolve().as_uri()
     _text(experiment / "meta.yaml", {
-        "artifact_location": "", "creation_time": now, "experiment_id": "'1'", "last_update_time": now,
+        "artifact_location": place, "creation_time": now, "experiment_id": "'1'", "last_update_time": now,
         "lifecycle_stage": "active", "name": json.dumps(options.get("name", "fullbench"), ensure_ascii=False),
     })  # fmt: skip
-    metrics = 0
-    for who, named in means.items():
+    for who, named in values.items():
         run = digest([record.digest(), who])[:32]
         _text(experiment / run / "meta.yaml", {
-            "artifact_uri": "''", "end_time": now, "entry_point_name": "''", "experiment_id": "'1'",
-            "lifecycle_stage": "active", "run_id": run, "run_name": json.dumps(who, ensure_ascii=False),
-            "run_uuid": run,
+            "artifact_uri": f"{place}/{run}/artifacts", "end_time": now, "entry_point_name": "''",
+            "experiment_id": "'1'", "lifecycle_stage": "active", "run_id": f"'{run}'",
+            "run_name": json.dumps(who, ensure_ascii=False), "run_uuid": f"'{run}'",
             "source_name": "''", "source_type": 4, "source_version": "''", "start_time": now, "status": 3, "tags": "[]",
             "user_id": "fullbench",
         })  # fmt: skip
+        (experiment / run / "artifacts").mkdir()  # a run without this folder is found by nobody who asks for it by id
         _plain(experiment / run / "params" / "contestant", who)
         _plain(experiment / run / "tags" / "mlflow.runName", who)
-        for name, marks in named.items():
-            metrics += 1
-            safe = "".join(letter if letter.isalnum() or letter in "-_./ " else "_" for letter in name)
-            _plain(experiment / run / "metrics" / safe, f"{now} {fmean(marks)!r} 0\n")
-    return {"runs": len(means), "metrics": metrics}
+        for name, value in named.items():
+            _plain(experiment / run / "metrics" / files[name], f"{now} {value!r} 0\n")
+    return {"runs": len(values), "metrics": sum(map(len, values.values()))}
+
+
+def _metric_files(names: Iterable[str]) -> dict[str, str]:
+    """The file of each metric: its name in the letters that MLflow allows, no two of them the same, and none the folder
+    of another."""
+    plain = {
+        name: "/".join(re.sub(r"[^\w.\- ]", "_", part).strip(" ") or "_" for part in name.split("/")) for name in names
+    }
+    plain = {name: re.sub(r"(^|/)\.+(?=/|$)", r"\1_", file) for name, file in plain.items()}
+    shared = Counter(plain.values())
+    folders = {parent.as_posix() for file in shared for parent in PurePosixPath(file).parents}
+    return {
+        name: f"{file}-{digest(name)[:6]}" if shared[file] > 1 or file in folders else file
+        for name, file in plain.items()
+    }
 
 
 def _text(path: Path, values: Mapping[str, object]) -> None:

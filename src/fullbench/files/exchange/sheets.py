@@ -22,12 +22,14 @@ def sheet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix.lower() != ".xlsx":
         yield from read_rows(path)
         return
-    header: dict[int, str] = {}
-    for line, cells in _rows(path):
-        if not header:
-            header = {place: str(cell) for place, cell in cells.items() if cell not in {None, ""}}
-            continue
+    lines = _rows(path)
+    _, first = next(lines, (0, {}))
+    header = {place: str(cell) for place, cell in first.items() if cell not in {None, ""}}
+    count = 0
+    for count, (line, cells) in enumerate(lines, 1):  # noqa: B007
         yield line, {name: cells.get(place) for place, name in header.items()}
+    if not count:
+        raise InputError("the sheet has no rows", path=path)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[int, Any]]]:
@@ -54,7 +56,13 @@ def _shared(book: zipfile.ZipFile) -> list[str]:
     if "xl/sharedStrings.xml" not in book.namelist():
         return []
     root = _parsed(book.read("xl/sharedStrings.xml"))
-    return ["".join(text.text or "" for text in entry.iter(f"{_MAIN}t")) for entry in root.iter(f"{_MAIN}si")]
+    entries = ["".join(text.text or "" for text in entry.iter(f"{_MAIN}t")) for entry in root.iter(f"{_MAIN}si")]
+    return list(map(_unescaped, entries))
+
+
+def _unescaped(text: str) -> str:
+    """A text with the characters that XML cannot hold, which a sheet writes as _x000D_."""
+    return re.sub(r"_x([0-9A-Fa-f]{4})_", lambda code: chr(int(code[1], 16)), text)
 
 
 def _place(cell: ElementTree.Element) -> int:
@@ -68,12 +76,16 @@ def _place(cell: ElementTree.Element) -> int:
 def _value(cell: ElementTree.Element, shared: list[str]) -> Any:
     kind = cell.get("t")
     if kind == "inlineStr":
-        return "".join(text.text or "" for text in cell.iter(f"{_MAIN}t"))
+        return _unescaped("".join(text.text or "" for text in cell.iter(f"{_MAIN}t")))
     value = cell.find(f"{_MAIN}v")
     if value is None or value.text is None:
         return None
     if kind == "s":
         return shared[int(value.text)]
+    if kind == "b":
+        return value.text == "1"
+    if kind == "e":
+        return None
     if kind in {None, "n"}:
         number = float(value.text)
         return int(number) if number.is_integer() else number
