@@ -232,7 +232,7 @@ def test_pages_of_leads(site):
         assert len(secrets) == 2
         overview = page.get(f"/organise/{study}").text
         assert "Max 王" in overview
-        assert re.search(r"more votes to ±25 \(now ±", overview)
+        assert "more votes like these bring every interval of the leaderboard to ±25; the widest is ±" in overview
         draft = json.loads(site.people("list", "--json"))
         assert draft
         site.people("add", "away", "--kind", "pair", "--ledger", site.ledger, "--draft")

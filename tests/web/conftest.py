@@ -221,15 +221,15 @@ def live(tmp_path):
     served.engine.dispose()
 
 
-def axe_violations(page) -> list[str]:
-    """What axe finds serious or critical on a page, one line each."""
+def axe_violations(page, *, every: bool = False) -> list[str]:
+    """What axe finds serious or critical on a page, or all that it finds, one line each."""
     from axe_playwright_python.sync_playwright import Axe
 
     found = Axe().run(page).response["violations"]
     return [
         f"{one['id']}: {node['target']} {node['failureSummary']}"
         for one in found
-        if one["impact"] in {"serious", "critical"}
+        if every or one["impact"] in {"serious", "critical"}
         for node in one["nodes"]
     ]
 

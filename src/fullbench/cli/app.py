@@ -15,6 +15,7 @@ from fullbench.cli.demo import demo
 from fullbench.cli.export import export
 from fullbench.cli.fetch_pictures import fetch_pictures
 from fullbench.cli.gate import gate
+from fullbench.cli.group_link import link
 from fullbench.cli.importing import import_files
 from fullbench.cli.init import init
 from fullbench.cli.judge import judge
@@ -84,7 +85,7 @@ ledger_app.command("upgrade")(upgrade)
 ledger_app.command("sign")(sign)
 app.add_typer(ledger_app, name="ledger", rich_help_panel=DATA)
 app.add_typer(lake_app, name="lake", rich_help_panel=DATA)
-for _running in (open_, close, set_, assign, splits, adjudicate, pilot, guidelines):
+for _running in (open_, close, set_, assign, link, splits, adjudicate, pilot, guidelines):
     people_app.command(_running.__name__.rstrip("_"))(_running)
 app.add_typer(people_app, name="people", rich_help_panel=PEOPLE)
 app.command("power", rich_help_panel=PEOPLE)(power)

@@ -254,27 +254,34 @@ def export(
     name: Annotated[str, typer.Argument(help="The study's name.")],
     to: Annotated[Path, typer.Option(help="The file: .jsonl, .parquet, .csv ...")],
     what: Annotated[
-        str, typer.Option(help="votes (all, with revisions), items (what people wrote), or queue (for compose accept).")
+        str,
+        typer.Option(
+            help="votes (all, with revisions), items (what people wrote), queue (for compose accept), or arrivals (who "
+            "came by the study's link, and how much each did)."
+        ),
     ] = "votes",
     database: DatabaseOption = None,
     data: DataOption = DATA,
 ) -> None:
-    """Write every single vote of a study to a file; or the items that people wrote, or a queue with their answers."""
+    """Write every single vote of a study to a file; or the items that people wrote, a queue with their answers, or who
+    came by the study's link."""
     settings = settings_of(database, data)
     from fullbench.files.nouns import write_items, write_rows
-    from fullbench.web.people import labels, studies
+    from fullbench.web.people import group_links, labels, studies
 
-    if what not in {"votes", "items", "queue"}:
-        raise InputError(f"export votes, items or queue; found {what!r}")
+    if what not in {"votes", "items", "queue", "arrivals"}:
+        raise InputError(f"export votes, items, queue or arrivals; found {what!r}")
     with opened(settings) as connection:
         study = studies.named(connection, name)
         if what == "votes":
             count = labels.export(connection, study, to)
+        elif what == "arrivals":
+            count = write_rows(to, group_links.rows(connection, study), group_links.COLUMNS)
         elif what == "items":
             count = write_items(to, labels.written(connection, study, labels.finder(settings)))
         else:
             count = write_rows(to, labels.answered(connection, study))
-    say(f"Written: {to} ({count:,} {what if what == 'votes' else 'rows'})")
+    say(f"Written: {to} ({count:,} {'votes' if what == 'votes' else 'people' if what == 'arrivals' else 'rows'})")
 
 
 @people_app.command("keep")

@@ -7,6 +7,7 @@ other hosts are links, and what the libraries make is cleaned once more by a lis
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ def _rendered(text: str, *, own_pictures: bool = False) -> Markup:
     import nh3
 
     if len(text) > LONGEST:
-        return Markup("<pre>{}</pre>").format(text)
+        return Markup('<pre tabindex="0">{}</pre>').format(text)
     made = _renderer(own_pictures).render(_bracketed(text))
     clean = nh3.clean(
         made,
@@ -112,8 +113,12 @@ def _renderer(own_pictures: bool) -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     made.use(dollarmath_plugin, allow_space=False, allow_digits=False, renderer=_formula)
     made.add_render_rule("image", _own_picture if own_pictures else _picture)
+    # An answer stands below a heading of its own (h3), a guideline below that of its part of the page (h2).
+    heading = _heading_below(2 if own_pictures else 3)
     for name in ("heading_open", "heading_close"):
-        made.add_render_rule(name, _heading)
+        made.add_render_rule(name, heading)
+    for name in ("fence", "code_block"):
+        made.add_render_rule(name, _code)
     made.add_render_rule("th_open", _cell)
     made.add_render_rule("td_open", _cell)
     return made
@@ -144,11 +149,22 @@ def _own_picture(_self: Any, tokens: Any, place: int, options: Any, env: Any) ->
     return f'<img src="{source}" alt="{escape(token.content)}">'
 
 
-def _heading(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
-    """Headings of a text stand below those of the page it is shown in."""
+def _code(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
+    """Code; where its lines are longer than the page is wide, keys scroll it, too."""
     token = tokens[place]
-    level = min(6, int(token.tag[1]) + 3)
-    return f"<h{level}>" if token.nesting == 1 else f"</h{level}>\n"
+    language = f' class="language-{escape(token.info.split()[0])}"' if token.info.strip() else ""
+    return f'<pre tabindex="0"><code{language}>{escape(token.content)}</code></pre>\n'
+
+
+def _heading_below(page: int) -> Callable[..., str]:
+    """Headings of a text stand below those of the page it is shown in."""
+
+    def heading(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
+        token = tokens[place]
+        level = min(6, int(token.tag[1]) + page)
+        return f"<h{level}>" if token.nesting == 1 else f"</h{level}>\n"
+
+    return heading
 
 
 def _cell(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:

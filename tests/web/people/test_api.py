@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from fullbench.web.accounts import tokens
@@ -109,3 +111,38 @@ def test_what_is_refused(app, boss, hand):
     assert hand.post(f"{path}/votes", json=fresh).status_code == 201, "what was refused can be sent again"
     assert [row["revision"] for row in boss.get(f"{path}/votes").json()["rows"]] == [1, 2, 1]
     assert caller(app, "reader", "annotator", "read").post(f"{path}/next", json={}).status_code == 403
+
+
+def test_a_link_for_many_people_by_script(app, boss, hand):
+    """Made, looked at, ended; who came, and an id that is let in from another browser."""
+    path = f"/api/v1/studies/{boss.post('/api/v1/studies', json=STUDY).json()['id']}"
+    assert boss.get(f"{path}/link").status_code == 404
+    assert boss.delete(f"{path}/link").status_code == 404
+    assert hand.post(f"{path}/link", json={}).status_code == 403
+    assert boss.post(f"{path}/link", json={"code": "http://plain.example"}).status_code == 400
+    made = boss.post(f"{path}/link", json={"places": 3, "days": 2, "each": 2, "code": "C0DE"})
+    assert made.status_code == 201
+    link = made.json().pop("link")
+    shown = boss.get(f"{path}/link").json()
+    assert {**shown, "until": 0} == {
+        "until": 0, "open": True, "places": 3, "taken": 0, "each": 2, "code": "C0DE", "any_browser": False,
+    }  # fmt: skip
+    where = urlsplit(link).path
+    for name in ("ann", "bob"):
+        with Visitor(app) as visitor:
+            assert visitor.submit(where, {"external_id": name}).status_code == 303
+    first = boss.get(f"{path}/arrivals", params={"limit": 1}).json()
+    rest = boss.get(f"{path}/arrivals", params={"start": first["next"]}).json()
+    assert [(row["external_id"], row["done"], row["complete"]) for row in first["rows"] + rest["rows"]] == [
+        ("ann", 0, False), ("bob", 0, False),
+    ]  # fmt: skip
+    assert rest["next"] is None
+    with Visitor(app) as visitor:
+        assert visitor.submit(where, {"external_id": "ann"}).status_code == 422
+        assert boss.post(f"{path}/arrivals/release", json={"external_id": "ann"}).status_code == 200
+        assert visitor.submit(where, {"external_id": "ann"}).status_code == 303
+    assert boss.post(f"{path}/arrivals/release", json={"external_id": "eve"}).status_code == 400
+    assert hand.get(f"{path}/arrivals").status_code == 403
+    assert boss.delete(f"{path}/link").json()["open"] is False
+    with Visitor(app) as visitor:
+        assert visitor.submit(where, {"external_id": "cem"}).status_code == 422

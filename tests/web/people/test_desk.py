@@ -6,8 +6,11 @@ import statistics
 
 import pytest
 
+from fullbench import Item, Response
 from fullbench.web.database import writing
 from fullbench.web.people import studies
+from fullbench.web.people.content import Content
+from tests.browsing import PATIENCE
 from tests.waiting import until
 from tests.web.people.test_no_vote_is_lost import Desk, desk  # noqa: F401
 from tests.web.people.test_pages import content
@@ -47,6 +50,34 @@ def test_every_kind_is_one_screen(desk):  # noqa: F811
     assert page.locator("#beside").is_hidden()
     page.keyboard.press("?")
     assert page.locator("#keys").get_attribute("open") is not None
+
+
+WIDE = "\n".join("|" + f" {cell} |" * 12 for cell in ("a column", "---", "its value"))
+WRITTEN = "```python\n" + "circles = count(picture, " * 9 + f"\n```\n\n{WIDE}\n"
+
+
+def test_long_lines_of_code_leave_the_vote_bar_of_a_phone_in_view(desk, axe):  # noqa: F811
+    """Code and wide tables in answers, as a phone lays pages out; keys reach all that scrolls."""
+    phone = desk.browser.new_context(
+        base_url=desk.live.url, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    phone.add_cookies([desk.live.cookie("Tia", "annotator")])
+    page = phone.new_page()
+    page.set_default_timeout(PATIENCE)
+    item = Item.ask("q", WRITTEN, reference=WRITTEN)
+    for kind in KINDS:
+        told = content(kind)
+        answers = tuple(Response(item.id, one.contestant, (WRITTEN, *one.pictures)) for one in told.responses)
+        with writing(desk.live.engine) as connection:
+            study = studies.create(connection, studies.Plan(kind, kind, options={"reference": True}))
+            studies.add(connection, study, [Content(item, answers, told.about)])
+        page.goto(f"/work/{study.id}")
+        page.wait_for_selector(".task")
+        assert page.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [390, 390], kind
+        send = page.locator(".bar button[type=submit]").first
+        assert send.evaluate("one => one.getBoundingClientRect().bottom") <= 844, kind
+        assert axe(page, every=True) == [], kind
+    phone.close()
 
 
 def test_a_phone_shows_what_the_points_of_a_long_scale_mean(desk):  # noqa: F811

@@ -7,7 +7,9 @@ import io
 import re
 
 import pytest
+from typer.testing import CliRunner
 
+from fullbench.cli.app import app as cli
 from fullbench.errors import InputError
 from fullbench.web.database import reading, writing
 from fullbench.web.people import group_links, studies
@@ -25,21 +27,29 @@ def linked(engine, **wishes):
         return studies.study(connection, study.id), secret
 
 
+def arrive(connection, study, link, name, own=""):
+    """Somebody comes with an id, in a browser that keeps a secret or none."""
+    return group_links.arrive(
+        connection, study, link, name, is_theirs=lambda person: group_links.opens(connection, person, own)
+    )
+
+
 def test_the_same_id_comes_back_to_the_same_account_and_places_run_out(engine):
     study, secret = linked(engine)
     with writing(engine) as connection:
         link = group_links.opened_by(study, secret)
-        ann, bob = (group_links.arrive(connection, study, link, name) for name in ("ann", "bob"))
-        assert group_links.arrive(connection, study, link, "  ann ") == ann
+        ann, bob = (arrive(connection, study, link, name) for name in ("ann", "bob"))
+        own = {user.name: group_links.way_back(connection, user.id) for user in (ann, bob)}
+        assert arrive(connection, study, link, "  ann ", own["ann"]) == ann
         assert ann.id != bob.id
         with pytest.raises(InputError, match="all places are taken"):
-            group_links.arrive(connection, study, link, "cem")
+            arrive(connection, study, link, "cem")
         assert group_links.opened_by(study, secret + "x") is None
         group_links.end(connection, study)
         study = studies.study(connection, study.id)
         ended = GroupLink.of(study)
         assert not ended.is_open
-        assert group_links.arrive(connection, study, ended, "bob").id == bob.id  # who is there works on
+        assert arrive(connection, study, ended, "bob", own["bob"]).id == bob.id  # who is there works on
         studies.set_state(connection, study.id, "closed")
         assert group_links.opened_by(studies.study(connection, study.id), secret) is None
 
@@ -47,13 +57,90 @@ def test_the_same_id_comes_back_to_the_same_account_and_places_run_out(engine):
 def test_an_id_that_is_an_accounts_name_does_not_become_that_account(engine):
     study, secret = linked(engine)
     with writing(engine) as connection:
-        ann = group_links.arrive(connection, study, group_links.opened_by(study, secret), "ann")
+        ann = arrive(connection, study, group_links.opened_by(study, secret), "ann")
         other = studies.create(connection, studies.Plan("another", "pair"))
         other_secret = group_links.make(connection, other, places=5, days=1, each=0, code="")
         other = studies.study(connection, other.id)
-        again = group_links.arrive(connection, other, group_links.opened_by(other, other_secret), "ann")
+        again = arrive(connection, other, group_links.opened_by(other, other_secret), "ann")
     assert again.id != ann.id
     assert again.name.startswith("ann ")
+
+
+def test_who_knows_an_id_does_not_work_in_its_place(engine):
+    """The browser that began, or its own link; a lead lets an id in once more, and only the next who comes."""
+    study, secret = linked(engine, places=5)
+    with writing(engine) as connection:
+        link = group_links.opened_by(study, secret)
+        ann, bob = (arrive(connection, study, link, name) for name in ("ann", "bob"))
+        own, others = (group_links.way_back(connection, user.id) for user in (ann, bob))
+        for wrong in ("", others, "x" * 43):
+            with pytest.raises(InputError, match="in another browser"):
+                arrive(connection, study, link, "ann", wrong)
+        assert group_links.way_back(connection, ann.id) is None  # nobody gets a second one by asking
+        assert group_links.returning(connection, own) == (study.id, ann)
+        assert group_links.returning(connection, "nobody's") is None
+        group_links.release(connection, study, " ann ")
+        assert group_links.returning(connection, own) is None
+        assert arrive(connection, study, link, "ann").id == ann.id
+        fresh = group_links.way_back(connection, ann.id)
+        with pytest.raises(InputError, match="in another browser"):
+            arrive(connection, study, link, "ann", own)
+        assert arrive(connection, study, link, "ann", fresh).id == ann.id
+        with pytest.raises(InputError, match="nobody came to this study with the id 'eve'"):
+            group_links.release(connection, study, "eve")
+        open_secret = group_links.make(connection, study, places=5, days=1, each=2, code="", any_browser=True)
+        study = studies.study(connection, study.id)
+        assert arrive(connection, study, group_links.opened_by(study, open_secret), "ann").id == ann.id
+
+
+def test_browsers_by_link_id_and_own_link(app, organiser):
+    """Three browsers: who began, somebody who knows the id, and the first person's other device."""
+    with writing(app.state.engine) as connection:
+        study = studies.create(connection, studies.Plan("sent for", "pair"))
+        studies.add(connection, study, [pair("q0"), pair("q1")])
+    page = organiser.submit(f"/organise/{study.id}/group", {"places": "5", "each": "2"})
+    path = re.search(r"/take/\w+/[\w-]+", page.text)[0]
+    with Visitor(app) as own, Visitor(app) as other, Visitor(app) as device:
+        assert own.submit(path, {"external_id": "w-7"}).status_code == 303
+        refused = other.submit(path, {"external_id": "w-7"})
+        assert refused.status_code == 422
+        assert "in another browser" in refused.text
+        assert other.get(f"/work/{study.id}").headers["location"].startswith("/login")
+        way_back = re.search(r"/back/[\w-]+", own.get(f"/work/{study.id}/votes").text)[0]
+        own.submit("/logout")
+        assert own.submit(path, {"external_id": "w-7"}).headers["location"] == f"/work/{study.id}"
+        assert device.get(way_back).status_code == 200
+        assert device.get(f"/work/{study.id}").status_code == 303  # to look at the page is not to sign in
+        assert device.submit(way_back).headers["location"] == f"/work/{study.id}"
+        assert device.get(f"/work/{study.id}").status_code == 200
+        assert way_back in device.get(f"/work/{study.id}/votes").text
+        assert way_back not in organiser.get(f"/work/{study.id}/votes").text
+        assert organiser.submit(f"/organise/{study.id}/group/release", {"external_id": "w-7"}).status_code == 303
+        assert device.get(f"/work/{study.id}").status_code == 303
+        assert other.get(way_back).status_code == 404
+        assert other.submit(path, {"external_id": "w-7"}).status_code == 303
+        assert own.submit(path, {"external_id": "w-7"}).status_code == 422
+
+
+def test_who_came_for_a_study_that_is_thrown_away_sees_no_others_in_its_place(app, organiser):
+    with writing(app.state.engine) as connection:
+        study, other = (studies.create(connection, studies.Plan(name, "pair")) for name in ("sent for", "another"))
+        for made in (study, other):
+            studies.add(connection, made, [pair("q")])
+    page = organiser.submit(f"/organise/{study.id}/group", {"places": "5"})
+    path = re.search(r"/take/\w+/[\w-]+", page.text)[0]
+    links = organiser.submit(f"/organise/{study.id}/invite", {"notes": "Eve\nMax"}).text
+    eve, max_ = re.findall(r"/join/[\w-]+", links)[:2]
+    password = "a sentence of Eve's own"
+    with Visitor(app) as visitor, Visitor(app) as invited, Visitor(app) as late:
+        visitor.submit(path, {"external_id": "w-7"})
+        invited.submit(eve, {"name": "Eve", "password": password, "again": password})
+        assert visitor.get("/work").status_code == 200
+        organiser.submit(f"/organise/{study.id}/throw-away")
+        assert "3 people who came for it alone" in organiser.get("/organise").text
+        assert visitor.get("/work").status_code == 303
+        assert invited.submit("/login", {"name": "Eve", "password": password}).status_code == 401
+        assert late.get(max_).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -122,3 +209,27 @@ def test_a_worker_of_another_site_does_the_tasks_and_takes_the_code_home(live, b
     assert [(row["external_id"], row["done"], row["complete"]) for row in rows] == [("5f3c", 2, True)]
     boss.close()
     phone.close()
+
+
+def test_a_link_from_the_command_line(app, settings, organiser):
+    """The site is running: the link that the command prints opens, and an id is let in from another browser."""
+    with writing(app.state.engine) as connection:
+        studies.add(connection, studies.create(connection, studies.Plan("by command", "pair")), [pair("q")])
+    where = ("--database", settings.database, "--data", str(settings.data))
+
+    def people(*words):
+        return CliRunner().invoke(cli, ["people", "link", "by command", *words, *where])
+
+    printed = people("--places", "2", "--each", "1", "--code", "C0DE")
+    path = re.search(r"/take/\w+/[\w-]+", printed.output)[0]
+    for name, status in (("ann", 303), ("bob", 303), ("ann", 422), ("cem", 422)):
+        with Visitor(app) as visitor:
+            assert visitor.submit(path, {"external_id": name}).status_code == status, name
+    assert "goes on with its work" in people("--release", "ann").output
+    with Visitor(app) as visitor:
+        assert visitor.submit(path, {"external_id": "ann"}).status_code == 303
+    for wrong in (("--release", "eve"), ("--end", "--release", "ann"), ("--places", "0")):
+        assert people(*wrong).exit_code != 0, wrong
+    assert people("--end").exit_code == 0
+    trail = organiser.get("/audit").text
+    assert all(done in trail for done in ("group link made", "group link ended", "id released"))

@@ -21,7 +21,7 @@ RESULTS = {"/", "/boards/{name}", "/verdicts", "/cases/{case_key}", "/judges", "
 """Looked at by `tests/web/results/test_look.py`, with `SIGNED_IN`."""
 HERE = {"/work/{study_id}", "/work/{study_id}/votes", "/organise/{study_id}", "/organise/{study_id}/tasks",
         "/organise/{study_id}/tasks/{task}", "/organise/{study_id}/preview", "/join/{secret}",
-        "/take/{study_id}/{secret}"}  # fmt: skip
+        "/take/{study_id}/{secret}", "/back/{secret}"}  # fmt: skip
 NO_PAGE = re.compile(
     r"^/(api/|static|health|ready|metrics|events|robots|openapi|pictures|logos|uploads)|\.(svg|png|txt|json)$|"
     r"/(results\.\{form\}|next|back|board|parcels/\{parcel\}|votes\.\{form\}|arrivals\.csv|votes/\{lease\})$"

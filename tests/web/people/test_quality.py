@@ -6,7 +6,9 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from fullbench.nouns.estimate import Estimate
-from fullbench.web.people import quality
+from fullbench.nouns.headings import headings
+from fullbench.nouns.table import Table
+from fullbench.web.people import quality, results
 from fullbench.web.people.kind import Rules
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tally import Vote
@@ -69,3 +71,13 @@ def test_together_counts_draws_as_draws():
     said = quality.together(votes(ann="AAB", bob="ABB", eve="A  "))
     assert said.majority == {0: "0", 1: None, 2: "1"}
     assert said.weighted(0)[0] == "0"
+
+
+def test_a_rating_is_brought_to_points_and_a_mean_to_tenths():
+    """Four times the votes halve an interval; rankings have ratings too."""
+    rows = [["x", Estimate(1050.0, 1000.0, 1100.0, 10)], ["y", Estimate(950.0, 930.0, 970.0, 10)]]
+    rated = Table("board", "Leaderboard", headings("contestant", "rating"), rows)
+    assert "300 more votes" in str(results.more_votes([rated], 100))  # ±50 to ±25
+    marked = Table("board", "Leaderboard", headings("contestant", "mean"), [["x", Estimate(3, 2.5, 3.5, 9)]])
+    assert "2,400 more votes" in str(results.more_votes([marked], 100))  # ±0.5 to ±0.1
+    assert "to ±0.25;" in str(results.more_votes([marked], 100, 0.25))

@@ -61,6 +61,22 @@ def test_everybody_votes_once_on_each_task_until_all_have_their_votes(engine):
     assert set(Counter(row.task for row in counted(engine)).values()) == {2}
 
 
+def test_who_has_voted_on_all_they_may_is_done_and_does_not_wait_for_others(engine):
+    """Votes of others are still wanted on every task, and one is in somebody's hands."""
+    study = study_of(engine, 3, votes=2)
+    assert isinstance(take(engine, study, "bob"), Lease)
+    assert len(work(engine, study, "ann")) == 3
+    assert take(engine, study, "ann") == Nothing("done")
+    apart_study = study_of(engine, 2, name="apart", votes=2)
+    with writing(engine) as connection:
+        apart.keep_apart(connection, apart_study, [("item-0", "item-1")])
+    assert len(work(engine, apart_study, "ann")) == 1
+    assert take(engine, apart_study, "ann") == Nothing("done")
+    with writing(engine) as connection:
+        assert queue.waiting(connection, studies.study(connection, apart_study.id), "ann") == 0
+        assert queue.waiting(connection, studies.study(connection, apart_study.id), "bob") == 2
+
+
 def test_a_reload_gives_the_same_slot_and_looking_ahead_another(engine):
     study = study_of(engine, 3)
     first = take(engine, study, "ann")

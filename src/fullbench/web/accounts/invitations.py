@@ -110,6 +110,12 @@ def revoke(connection: Connection, invitation_id: str) -> bool:
     return connection.execute(ended.values(ended=time.time())).rowcount == 1
 
 
+def take_back(connection: Connection, account: str) -> None:
+    """Take back the invitations that promise an account."""
+    promised = (invitations.c.account == account, invitations.c.ended.is_(None))
+    connection.execute(update(invitations).where(*promised).values(ended=time.time()))
+
+
 def page(connection: Connection, *, limit: int = 50, before: float | None = None) -> list[Invitation]:
     """Invitations, the latest first."""
     query = select(invitations).order_by(invitations.c.at.desc(), invitations.c.id).limit(limit)

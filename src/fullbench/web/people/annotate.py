@@ -17,7 +17,7 @@ from fullbench.nouns.note import sentence
 from fullbench.web import pictures
 from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
-from fullbench.web.guard import Annotator, engine_of, settings_of
+from fullbench.web.guard import Annotator, base_of, engine_of, settings_of
 from fullbench.web.pages import language_of, redirect, render
 from fullbench.web.people import desk, estimating, group_links, live, queue, studies, voting
 from fullbench.web.people.bringing import Files
@@ -243,9 +243,12 @@ def given(request: Request, user: Annotator, study_id: str, page: Page = 1) -> H
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         rows, more = desk.given(connection, study, user.id, page)
+        secret = request.cookies.get(group_links.COOKIE + user.id, "")
+        is_own = group_links.opens(connection, user.id, secret)
     return render(
-        request, "work/votes.html", study=study, rows=rows, page=page, more=more, written=desk.WRITTEN
-    )  # fmt: skip
+        request, "work/votes.html", study=study, rows=rows, page=page, more=more, written=desk.WRITTEN,
+        own_link=f"{base_of(request)}/back/{secret}" if is_own else "",
+    )  # fmt: skip  # fmt: skip
 
 
 @router.get("/work/{study_id}/votes/{lease}")

@@ -1,4 +1,4 @@
-"""The API of leads, under `/api/v1`: tasks with their votes, rulings on splits, pilots, assignment."""
+"""The API of leads, under `/api/v1`: tasks with their votes, rulings on splits, pilots, assignment, group links."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import Field
+from sqlalchemy import Connection
 
 from fullbench.web.accounts import audit
 from fullbench.web.api.guard import Organiser
 from fullbench.web.api.shapes import RESPONSES, Id, Limit, Page, Shape
-from fullbench.web.guard import Database, address_of
-from fullbench.web.people import adjudicating, members, piloting, results
+from fullbench.web.guard import Database, address_of, base_of
+from fullbench.web.people import adjudicating, group_links, members, piloting, results
 from fullbench.web.people.adjudicating import STANDINGS, Task
 from fullbench.web.people.api import Name, StudyShown, Text, shown_study, study_at
 from fullbench.web.people.content import Content
@@ -51,6 +52,54 @@ class Assigned(Shape):
     """How many were not assigned before."""
 
     new: int
+
+
+class LinkWish(Shape):
+    """One link for many people; `each` is how many tasks everybody is asked for, 0 for all.
+
+    `any_browser` lets whoever gives an id go on with its work, so that to know somebody's id is to work in their place.
+    """
+
+    places: Annotated[int, Field(ge=1, le=group_links.MOST_PLACES)] = 100
+    days: Annotated[int, Field(ge=1, le=group_links.MOST_DAYS)] = 30
+    each: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    code: Annotated[str, Field(max_length=300)] = ""
+    any_browser: bool = False
+
+
+class LinkShown(Shape):
+    """A study's link, without its secret, and how many of its places are taken."""
+
+    until: float
+    open: bool
+    places: int
+    taken: int
+    each: int
+    code: str
+    any_browser: bool
+
+
+class LinkMade(LinkShown):
+    """A new link; `link` is shown once."""
+
+    link: str
+
+
+class Arrival(Shape):
+    """Somebody who came by a study's link: the id of the other site, the random id of their votes, what they did."""
+
+    external_id: str
+    rater: str
+    standing: str
+    done: int
+    complete: bool
+    at: float
+
+
+class ReleaseWish(Shape):
+    """The id that may go on in another browser than the one in which it was begun."""
+
+    external_id: Annotated[str, Field(min_length=1, max_length=group_links.LONGEST_ID)]
 
 
 @router.get("/studies/{study_id}/tasks")
@@ -118,3 +167,63 @@ def assign(request: Request, caller: Organiser, connection: Database, study_id: 
     new = members.assign(connection, study, wish.people)
     audit.write(connection, caller, "people assigned", study.name, address=address_of(request), new=new)
     return Assigned(new=new)
+
+
+@router.get("/studies/{study_id}/link")
+def show_link(_caller: Organiser, connection: Database, study_id: Id) -> LinkShown:
+    """The study's link for many people, without its secret."""
+    return LinkShown(**_link(connection, study_at(connection, study_id)))
+
+
+def _link(connection: Connection, study: Study) -> dict[str, Any]:
+    link = group_links.GroupLink.of(study)
+    if link is None:
+        raise HTTPException(404, "this study has no link for many people")
+    return {
+        "until": link.until, "open": link.is_open, "places": link.places, "taken": group_links.taken(connection, study),
+        "each": int(study.rules.options.get("each") or 0), "code": link.code, "any_browser": link.any_browser,
+    }  # fmt: skip
+
+
+@router.post("/studies/{study_id}/link", status_code=201)
+def make_link(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: LinkWish) -> LinkMade:
+    """Make a link for many people in place of an earlier one, which ends; the study is then for assigned people alone,
+    and whoever comes by the link is assigned."""
+    study = study_at(connection, study_id)
+    secret = group_links.make(connection, study, **wish.model_dump())
+    audit.write(connection, caller, "group link made", study.name, address=address_of(request))
+    made = _link(connection, study_at(connection, study_id))
+    return LinkMade(link=base_of(request) + group_links.path(study, secret), **made)
+
+
+@router.delete("/studies/{study_id}/link")
+def end_link(request: Request, caller: Organiser, connection: Database, study_id: Id) -> LinkShown:
+    """End the link: nobody new comes by it, who is there works on."""
+    study = study_at(connection, study_id)
+    _link(connection, study)
+    group_links.end(connection, study)
+    audit.write(connection, caller, "group link ended", study.name, address=address_of(request))
+    return LinkShown(**_link(connection, study_at(connection, study_id)))
+
+
+@router.get("/studies/{study_id}/arrivals")
+def list_arrivals(
+    _caller: Organiser,
+    connection: Database,
+    study_id: Id,
+    start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    limit: Limit = 50,
+) -> Page[Arrival]:
+    """Who came by the study's links, in the order they came, and how many tasks each did."""
+    came = list(group_links.rows(connection, study_at(connection, study_id)))
+    rows = [Arrival(**row) for row in came[start : start + limit]]
+    return Page(rows=rows, next=str(start + limit) if len(came) > start + limit else None)
+
+
+@router.post("/studies/{study_id}/arrivals/release")
+def release(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: ReleaseWish) -> ReleaseWish:
+    """Let whoever comes next with an id go on with its work; who is there with it is signed out."""
+    study = study_at(connection, study_id)
+    group_links.release(connection, study, wish.external_id)
+    audit.write(connection, caller, "id released", study.name, address=address_of(request), id=wish.external_id)
+    return wish

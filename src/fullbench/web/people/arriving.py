@@ -7,26 +7,25 @@ from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
+from sqlalchemy import Connection
 from starlette.background import BackgroundTask
 
 from fullbench.errors import InputError
 from fullbench.files.nouns import write_rows
-from fullbench.files.writers import Columns
 from fullbench.nouns.note import sentence
 from fullbench.web import guard
 from fullbench.web.accounts import audit
 from fullbench.web.accounts.routes import enter
+from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
-from fullbench.web.guard import Organiser, address_of, engine_of
-from fullbench.web.pages import redirect, render
+from fullbench.web.guard import Database, Organiser, address_of, engine_of
+from fullbench.web.pages import YEAR, redirect, render, set_cookie
 from fullbench.web.people import group_links, studies
 from fullbench.web.people.annotate import Form, study_of
+from fullbench.web.people.studies import Study
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
-COLUMNS: Columns = {
-    "external_id": "text", "rater": "text", "standing": "text", "done": "int", "complete": "json", "at": "float",
-}  # fmt: skip
 
 
 def whole(form: dict[str, str], name: str, default: int = 0) -> int:
@@ -44,10 +43,10 @@ def make(request: Request, user: Organiser, study_id: str, form: Form) -> Respon
         study = study_of(connection, study_id)
         secret = group_links.make(
             connection, study, places=whole(form, "places", 100), days=whole(form, "days", 30),
-            each=whole(form, "each"), code=form.get("code", "").strip(),
+            each=whole(form, "each"), code=form.get("code", "").strip(), any_browser=bool(form.get("any_browser")),
         )  # fmt: skip
         audit.write(connection, user, "group link made", study.name, address=address_of(request))
-    link = f"{guard.base_of(request)}/take/{study.id}/{secret}"
+    link = guard.base_of(request) + group_links.path(study, secret)
     return render(request, "work/group_link.html", study=study, link=link)
 
 
@@ -61,13 +60,25 @@ def end(request: Request, user: Organiser, study_id: str) -> Response:
     return redirect(request, f"/organise/{study_id}", flash=key("The link has ended; who came by it works on."))
 
 
+@router.post("/organise/{study_id}/group/release")
+def release(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
+    """Let an id go on in another browser than the one that it was begun in."""
+    external_id = form.get("external_id", "")
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        group_links.release(connection, study, external_id)
+        audit.write(connection, user, "id released", study.name, address=address_of(request), id=external_id[:100])
+    message = key("Whoever comes next by the link with the id {id} goes on with its work.")
+    return redirect(request, f"/organise/{study_id}", flash=message, id=external_id[: group_links.LONGEST_ID])
+
+
 @router.get("/organise/{study_id}/arrivals.csv")
 def arrivals(request: Request, user: Organiser, study_id: str) -> Response:
     """Who came by the link and how many tasks each did, by the ids of the other site."""
     folder = tempfile.TemporaryDirectory(prefix="fullbench-")
     path = Path(folder.name) / "arrivals.csv"
     with reading(engine_of(request)) as connection:
-        write_rows(path, group_links.rows(connection, study_of(connection, study_id)), COLUMNS)
+        write_rows(path, group_links.rows(connection, study_of(connection, study_id)), group_links.COLUMNS)
     with writing(engine_of(request)) as connection:
         audit.write(connection, user, "ids exported", study_id, address=address_of(request))
     return FileResponse(path, media_type="text/csv", filename=path.name, background=BackgroundTask(folder.cleanup))
@@ -83,11 +94,12 @@ def take_page(request: Request, study_id: str, secret: str) -> HTMLResponse:
 def _page(request: Request, study_id: str, secret: str, external_id: str, *, problem: str = "") -> HTMLResponse:
     with reading(engine_of(request)) as connection:
         study = studies.find(connection, study_id)
-    if study is None or group_links.opened_by(study, secret) is None:
+    link = group_links.opened_by(study, secret)
+    if study is None or link is None:
         raise HTTPException(404, group_links.ENDED)
     return render(
         request, "work/take.html", status=422 if problem else 200, study=study, external_id=external_id,
-        problem=problem, each=int(study.rules.options.get("each") or 0),
+        problem=problem, each=int(study.rules.options.get("each") or 0), any_browser=link.any_browser,
     )  # fmt: skip
 
 
@@ -101,7 +113,44 @@ def take(request: Request, study_id: str, secret: str, form: Form) -> Response:
             link = group_links.opened_by(study, secret)
             if study is None or link is None:
                 raise HTTPException(404, group_links.ENDED)
-            user = group_links.arrive(connection, study, link, external_id)
-            return enter(request, user, f"/work/{study.id}", connection)
+            user = group_links.arrive(
+                connection, study, link, external_id, is_theirs=lambda person: _is_theirs(request, connection, person)
+            )
+            return _entered(request, connection, study.id, user, group_links.way_back(connection, user.id))
     except InputError as error:
         return _page(request, study_id, secret, external_id[: group_links.LONGEST_ID], problem=sentence(error))
+
+
+def _is_theirs(request: Request, connection: Connection, person: str) -> bool:
+    """Whether this browser is the one in which somebody began, or is signed in as them."""
+    current = guard.current_user(request)
+    kept = request.cookies.get(group_links.COOKIE + person, "")
+    return (current is not None and current.id == person) or group_links.opens(connection, person, kept)
+
+
+def _entered(request: Request, connection: Connection, study_id: str, user: User, secret: str | None) -> Response:
+    response = enter(request, user, f"/work/{study_id}", connection)
+    if secret is not None:
+        set_cookie(request, response, group_links.COOKIE + user.id, secret, seconds=YEAR)
+    return response
+
+
+@router.get("/back/{secret}")
+def back_page(request: Request, secret: str, connection: Database) -> HTMLResponse:
+    """Somebody's own link, opened in whatever browser."""
+    study, _ = _returning(connection, secret)
+    return render(request, "work/back.html", study=study)
+
+
+@router.post("/back/{secret}")
+def back(request: Request, secret: str, connection: Database) -> Response:
+    """Go on with the work that the link belongs to, here too from now on."""
+    study, user = _returning(connection, secret)
+    return _entered(request, connection, study.id, user, secret)
+
+
+def _returning(connection: Connection, secret: str) -> tuple[Study, User]:
+    found = group_links.returning(connection, secret)
+    if found is None:
+        raise HTTPException(404, key("This link leads nowhere any more; write to whoever sent you here."))
+    return studies.study(connection, found[0]), found[1]

@@ -6,11 +6,12 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, and_, select
 
 from fullbench.nouns.ballot import LETTERS
 from fullbench.web.people.content import Content
 from fullbench.web.people.members import only_assigned
+from fullbench.web.people.queue import waiting
 from fullbench.web.people.studies import Study, listed
 from fullbench.web.people.tables import members, slots, tasks, votes
 
@@ -84,13 +85,9 @@ def left(connection: Connection, study: Study, person: str) -> int:
     now = time.monotonic()
     known = _left.get((study.id, person))
     if known is None or now - known[0] > 5:
-        own = select(slots.c.task).where(slots.c.study == study.id, slots.c.person == person, slots.c.revision > 0)
-        query = select(func.count(slots.c.task.distinct())).where(
-            slots.c.study == study.id, slots.c.revision == 0, slots.c.task.not_in(own)
-        )  # fmt: skip
         if len(_left) > MOST:
             _left.clear()
-        known = _left[study.id, person] = (now, connection.execute(query).scalar_one())
+        known = _left[study.id, person] = (now, waiting(connection, study, person))
     each = int(study.rules.options.get("each") or 0)
     return min(known[1], max(0, each - standing(connection, study, person)[1])) if each else known[1]
 

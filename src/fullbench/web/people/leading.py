@@ -142,9 +142,12 @@ def throw_away(request: Request, user: Organiser, study_id: str) -> Response:
     """Remove a study that nobody voted in."""
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        piloting.throw_away(connection, study)
-        audit.write(connection, user, "study thrown away", study.name, address=address_of(request))
-    return redirect(request, "/organise", flash=key("The study is gone."))
+        closed = piloting.throw_away(connection, study)
+        audit.write(connection, user, "study thrown away", study.name, address=address_of(request), closed=closed)
+    message = key(
+        "The study is gone, and with it the accounts and invitations of {count} people who came for it alone."
+    )
+    return redirect(request, "/organise", flash=message if closed else key("The study is gone."), count=closed)
 
 
 @router.post("/organise/{study_id}/assign")

@@ -178,7 +178,6 @@ def _board(connection: Connection, study: Study, language: Language, width: floa
     known = counted(connection, study, roles=("gold", "qualify"))
     people = names(connection)
     boards = results.contestants(connection, study)
-    wanted = width or (25.0 if study.kind_name == "pair" else 0.1)
     tables = [
         *boards,
         quality.agreement(study, counted_votes) if counted_votes else None,
@@ -191,7 +190,7 @@ def _board(connection: Connection, study: Study, language: Language, width: floa
         "drawn": dashboard.dashboard(counted_votes, known, people),
         "tables": [(table, *with_n(table)) for table in shown],
         "members": members.listed(connection, study, people),
-        "more": results.more_votes(boards, len(counted_votes), wanted),
+        "more": results.more_votes(boards, len(counted_votes), width),
     }
 
 

@@ -22,6 +22,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     exists,
+    func,
     insert,
     or_,
     select,
@@ -93,25 +94,33 @@ class Nothing:
 # The statements of every vote, put together once.
 
 
-def _taking(side: Callable[[Any, Any], ColumnElement[bool]], *, conflicted: bool, authored: bool) -> Any:
-    """Take the free slot with the lowest lot on one side of the start, in one statement."""
-    free, own = slots.alias("free"), slots.alias("mine")
+def _barred(free: Any, *, conflicted: bool, authored: bool, voted: bool = False) -> ColumnElement[bool]:
+    """Whether a slot is not for this person: of a task they met (with `voted`: voted on), one that must not meet those,
+    or their own work."""
+    own = slots.alias("mine")
     person: BindParameter[str] = bindparam("p_person")
-    seen: ColumnElement[bool] = exists().where(own.c.task == free.c.task, own.c.person == person)
+    by_them = and_(own.c.person == person, own.c.revision > 0) if voted else own.c.person == person
+    barred: ColumnElement[bool] = exists().where(own.c.task == free.c.task, by_them)
     if conflicted:
         other = exists().where(conflicts.c.task == free.c.task, own.c.task == conflicts.c.other, own.c.person == person)
-        seen = or_(seen, other)
+        barred = or_(barred, other)
     if authored:
         own_work = exists().where(
             task_authors.c.task == free.c.task,
             users.c.id == person,
             or_(task_authors.c.author == users.c.name, task_authors.c.author == users.c.rater),
         )
-        seen = or_(seen, own_work)
+        barred = or_(barred, own_work)
+    return barred
+
+
+def _taking(side: Callable[[Any, Any], ColumnElement[bool]], *, conflicted: bool, authored: bool) -> Any:
+    """Take the free slot with the lowest lot on one side of the start, in one statement."""
+    free = slots.alias("free")
     lowest = (
         select(free.c.id)
         .where(free.c.study == bindparam("p_study"), free.c.revision == 0, free.c.expires < bindparam("p_now"))
-        .where(side(free.c.lot, bindparam("p_start")), ~seen)
+        .where(side(free.c.lot, bindparam("p_start")), ~_barred(free, conflicted=conflicted, authored=authored))
         .order_by(free.c.lot)
         .limit(1)
         .with_for_update(skip_locked=True, of=free)
@@ -128,6 +137,22 @@ _TAKING = {
     (conflicted, authored): [
         _taking(side, conflicted=conflicted, authored=authored) for side in (operator.ge, operator.lt)
     ]
+    for conflicted in (False, True)
+    for authored in (False, True)
+}
+
+
+def _waiting(*, conflicted: bool, authored: bool) -> Any:
+    """How many tasks want a vote that this person could give, whoever holds them now."""
+    free = slots.alias("free")
+    barred = _barred(free, conflicted=conflicted, authored=authored, voted=True)
+    return select(func.count(free.c.task.distinct())).where(
+        free.c.study == bindparam("p_study"), free.c.revision == 0, free.c.lot.is_not(None), ~barred
+    )
+
+
+_WAITING = {
+    (conflicted, authored): _waiting(conflicted=conflicted, authored=authored)
     for conflicted in (False, True)
     for authored in (False, True)
 }
@@ -239,8 +264,13 @@ def _free(desk: Desk, turn: int) -> Lease | Nothing:
             desk.connection.execute(_NOTED, {"lease": token, "study": study.id, "task": task, "person": desk.person,
                                              "at": desk.now})  # fmt: skip
             return _lease(desk, task, token)
-    others = select(slots.c.id).where(slots.c.study == study.id, slots.c.revision == 0, slots.c.lot.is_not(None))
-    return Nothing("done" if desk.connection.execute(others.limit(1)).first() is None else "wait")
+    return Nothing("wait" if waiting(desk.connection, study, desk.person) else "done")
+
+
+def waiting(connection: Connection, study: Study, person: str) -> int:
+    """How many tasks of a study want a vote that this person could give, whoever holds them now."""
+    query = _WAITING[study.conflicted, bool(study.rules.options.get("authored"))]
+    return int(connection.execute(query, {"p_study": study.id, "p_person": person}).scalar_one())
 
 
 def _lease(desk: Desk, task: int, token: str) -> Lease:

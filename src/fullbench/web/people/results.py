@@ -91,8 +91,9 @@ def _row(study: Study, task: Task, joint: Together) -> TaskRow:
     )  # fmt: skip
 
 
-def more_votes(tables: Sequence[Table], votes: int, width: float) -> Note | None:
-    """How many more votes like these bring every interval of the first leaderboard to ± a width.
+def more_votes(tables: Sequence[Table], votes: int, width: float | None = None) -> Note | None:
+    """How many more votes like these bring every interval of the first leaderboard to ± a width: ±25 points of a
+    rating, ±0.1 of a mean, unless another is named.
 
     Half the width of an interval shrinks with the square root of the votes.
     """
@@ -105,11 +106,16 @@ def more_votes(tables: Sequence[Table], votes: int, width: float) -> Note | None
     if not halves:
         return None
     now = max(halves)
+    width = width or (25.0 if named == "rating" else 0.1)
     needed = max(0, math.ceil(votes * (now / width) ** 2) - votes)
     return Note(
-        "web.people.results.more-votes", "{n:,} more votes to ±{width:g} (now ±{now:.3g}).", n=needed, width=width,
+        "web.people.results.more-votes",
+        "{n:,} more votes like these bring every interval of the leaderboard to ±{width:g}; the widest is ±{now:.3g} "
+        "now.",
+        n=needed,
+        width=width,
         now=now,
-    )  # fmt: skip
+    )
 
 
 def spoken(study: Study, content: Content, label: str, *, letters: bool = False) -> str:

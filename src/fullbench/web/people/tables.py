@@ -170,6 +170,17 @@ arrivals = Table(
 invitation to it. They see no study that they are not assigned to, and no results."""
 Index("arrivals_of", arrivals.c.person)
 
+ways_back = Table(
+    "ways_back",
+    metadata,
+    Column("person", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    UniqueConstraint("digest"),
+)
+"""Of those who came by a group link, the digest of the secret that their browser keeps: without it nobody goes on in
+their place, whatever id they give."""
+
 drafts = Table(
     "drafts",
     metadata,
