@@ -36,7 +36,7 @@ def test_an_older_ledger_is_brought_up_to_date_after_a_backup(tmp_path, caplog, 
         connection.execute("UPDATE verdicts SET marks = '[5.0]'")
     connection.close()
     backup = tmp_path / f"old.ledger.schema{version}.backup"
-    assert f"from schema {version} to 4; as it was before, it is in {backup}" in caplog.text
+    assert f"from schema {version} to {schema.VERSION}; as it was before, it is in {backup}" in caplog.text
     with Ledger(backup, read_only=True) as ledger:
         assert ledger.record().verdicts == (verdict(1), verdict(2))
 
