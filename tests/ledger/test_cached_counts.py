@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import threading
 from collections import Counter, defaultdict
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,15 @@ import pytest
 from fullbench import Ledger
 from fullbench.cli import common
 from fullbench.files.nouns import read_verdicts
-from fullbench.ledger import schema
+from fullbench.ledger import rows, schema
+from fullbench.ledger.chain import Chain
 from fullbench.nouns.call import Usage
 from fullbench.studies.engines.work import Tally
 from tests.journeys.commands import call, cli, read_jsonl, write_rows
 from tests.json_server import JsonServer
+from tests.ledger.making import case, verdict
+
+FIXTURES = Path(__file__).parent / "fixtures"
 
 OUT = 10
 UNANSWERED = "没有回答"
@@ -221,6 +227,51 @@ def test_a_changed_count_is_found(items):
                 assert ("was changed" in done.stdout) == bool(code)
             connection.execute(trigger)
     connection.close()
+
+
+V4_HEAD = "10-a53d9fb7b293019a310e86b8031b0d38"
+"""What `ledger show` of the time printed of `v4.ledger`."""
+
+
+@pytest.fixture
+def upgraded(tmp_path) -> Path:
+    """A ledger that code of schema 4 wrote, brought up to date."""
+    shutil.copytree(FIXTURES / "v4.ledger.pictures", tmp_path / "v4.ledger.pictures")
+    path = shutil.copy(FIXTURES / "v4.ledger", tmp_path / "v4.ledger")
+    cli("ledger", "upgrade", path)
+    return path
+
+
+def test_an_upgraded_ledger_is_copied_with_its_seals_and_counts(upgraded, fresh, tmp_path):
+    """Rows under seals of both versions; to a new place, and what came since to the same place again."""
+    target = fresh()
+    pictures = ("--pictures", tmp_path / "elsewhere") if "://" in target else ()
+    assert {usage["cached"] for usage in accounts(upgraded).values()} == {None}
+    for number in (1, 2):
+        with Ledger(upgraded, study="default") as ledger:
+            used = Usage(1, 0, 900, 8, 0.5, 1.0, cached=300 * number, stored=0)
+            ledger.add(case(number), replace(verdict(number), usage=used))
+        printed = cli("ledger", "copy", upgraded, target, *pictures).output
+        assert "every row has its seal" in printed or (number == 2 and "://" in target), printed
+        assert "sound" in cli("ledger", "verify", upgraded, "--head", V4_HEAD).stdout
+        assert "sound" in cli("ledger", "verify", target, *(("--head", V4_HEAD) if number == 1 else ())).stdout
+        assert accounts(target) == accounts(upgraded)
+    assert accounts(target)["judge", verdict(1).judge]["cached"] == 900
+
+
+def test_a_process_of_schema_4_that_had_the_ledger_open_goes_on(upgraded):
+    """Its rows say nothing of caches, under seals that do not cover that; what is put there later is found."""
+    connection = sqlite3.connect(upgraded, isolation_level=None)
+    chain, row = Chain.begin(), rows.verdict_row(replace(verdict(1), text=""), "default", lambda *_: "")
+    for table, short in (("verdicts", row[: schema.sealed_width("verdicts", 2)]), ("commits", (5.0, 2))):
+        names = (*schema.columns(table)[: len(short)], "writer", "number", "link")
+        (sealed,) = chain.seal(table, [short])
+        connection.execute(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})", sealed)
+    assert "sound" in cli("ledger", "verify", upgraded, "--head", V4_HEAD).stdout
+    connection.execute("DROP TRIGGER verdicts_update")
+    connection.execute("UPDATE verdicts SET cached = 7 WHERE writer = ?", (chain.writer,))
+    connection.close()
+    assert "was changed" in cli("ledger", "verify", upgraded, code=1).stdout
 
 
 def test_what_one_run_says_in_its_last_line_is_of_the_tokens_that_were_counted():
