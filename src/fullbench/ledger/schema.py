@@ -12,6 +12,9 @@ APPLICATION = 0x46424C47
 VERSION = 5
 """The schema this code reads and writes (`PRAGMA user_version`)."""
 
+READ_IN_PLACE = 4
+"""The oldest schema that a file is read in as it is (see `show_newest`); one of before is read from a copy."""
+
 SEALS = 3
 """The version of the seals this code writes; a commit names the one of its rows (see `sealed_width`)."""
 
@@ -204,6 +207,22 @@ def forbid_older(connection: sqlite3.Connection) -> None:
         f"CREATE TRIGGER commits_outdated BEFORE INSERT ON commits WHEN NEW.seal < {OLDEST_WRITER} "
         f"BEGIN SELECT RAISE(ABORT, '{OUTDATED}'); END"
     )
+
+
+def show_newest(connection: sqlite3.Connection) -> int | None:
+    """Let a connection that only reads see tables of an older schema as those of the newest: by views of its own, in
+    which columns that were added since are empty. Gives the schema that it had to do so for."""
+    version = version_of(connection)
+    if version == VERSION:
+        return None
+    connection.execute("PRAGMA query_only = OFF")
+    for table, definition_ in tables_of(version).items():
+        there, newest = _names(definition_), columns(table)
+        if there != newest:
+            shown = ("rowid", *there, *(f"NULL AS {name}" for name in newest[len(there) :]), *_names(SEAL))
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {', '.join(shown)} FROM main.{table}")
+    connection.execute("PRAGMA query_only = ON")
+    return version
 
 
 def version_of(connection: sqlite3.Connection) -> int:

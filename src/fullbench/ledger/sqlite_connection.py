@@ -48,9 +48,10 @@ _NARROW = (_Narrow(*_SELDOM, *schema.CACHED_COUNTS), _Narrow(*_SELDOM))
 class SqliteConnection:
     """A connection that may be handed from thread to thread."""
 
-    def __init__(self, raw: sqlite3.Connection, log: Path | None = None) -> None:
+    def __init__(self, raw: sqlite3.Connection, log: Path | None = None, older: int | None = None) -> None:
         self.raw = raw
         self._log = log
+        self._older = older
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         return self.raw.execute(sql, values)
@@ -107,7 +108,8 @@ class SqliteConnection:
         return True
 
     def ping(self) -> bool:
-        return True
+        """Not where it shows a ledger as one of an older schema that was brought up to date meanwhile."""
+        return self._older is None or schema.version_of(self.raw) == self._older
 
     def log_bytes(self) -> int | None:
         if self._log is None:
