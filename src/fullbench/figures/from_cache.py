@@ -35,11 +35,11 @@ class FromCache:
 
     @property
     def notes(self) -> list[Note]:
-        notes = []
-        if self.said:
-            words = "From cache: tokens in that the server had in its cache; '-' where it did not say."
-            notes.append(Note("cost.from-cache", words))
-        if self.partly:
-            words = "Of some calls it is not known what came from a cache; the share is of the tokens of the others."
-            notes.append(Note("cost.from-cache-of-some", words))
-        return notes
+        said = Note(
+            "cost.from-cache", "From cache: tokens in that the server had in its cache; '-' where it did not say."
+        )
+        partly = Note(
+            "cost.from-cache-of-some",
+            "Of some calls it is not known what came from a cache; the share is of the tokens of the others.",
+        )
+        return [said] * self.said + [partly] * self.partly
