@@ -293,7 +293,7 @@ def test_counts_of_cached_tokens_come_with_batches_and_stay_in_a_replay(folder):
         assert ended == 0, printed.output
         table = printed.tables["costs"]
         row = dict(zip(table["columns"], table["rows"][0], strict=True))
-        assert (row["tokens from cache"], row["from cache %"]) == (sum(said), pytest.approx(sum(said) / CASES / 10))
+        assert (row["from cache"], row["from cache %"]) == (sum(said), pytest.approx(sum(said) / CASES / 10))
         assert call("run", "study.toml")[0] == 0, "which finds all there and writes the files"
         assert f"{sum(said):,} ({sum(said) / CASES / 1_000:.0%})" in (folder / "page.html").read_text(encoding="utf-8")
         assert call("replay", "study.toml", "--check")[0] == 0

@@ -135,7 +135,7 @@ def test_every_kind_of_ledger_has_the_providers_own_counts(fresh, items, tmp_pat
         ruled = [verdict.usage for verdict in ledger.verdicts()]
     assert sum(filter(None, (used.cached for used in called))) == sum(filter(None, (used.cached for used in ruled)))
     assert {used.cached is None for used in ruled} == {True, False}
-    assert "tokens from cache" in shown, "the table that `judge` ends with"
+    assert "from cache" in shown, "the table that `judge` ends with"
 
     copied = tmp_path / "copy.ledger"
     cli("ledger", "copy", place, copied)
@@ -182,14 +182,14 @@ def test_tables_show_the_count_and_the_share_where_a_server_said_it(items):
              costs(cli("report", "--ledger", "x.ledger", "--json").tables["costs"])}  # fmt: skip
     for model in ("a", "b", "c", "d"):
         book = server.books[model]
-        assert shown[model]["tokens from cache"] == book["cached"]
+        assert shown[model]["from cache"] == book["cached"]
         assert shown[model]["from cache %"] == pytest.approx(100 * book["cached"] / book["tokens_in"])
-    assert (shown["silent"]["tokens from cache"], shown["silent"]["from cache %"]) == (None, None)
+    assert (shown["silent"]["from cache"], shown["silent"]["from cache %"]) == (None, None)
     for words in (cli("ledger", "show", "x.ledger").stdout, cli("ledger", "tables", "x.ledger").stdout):
         assert "from cache %" in words
         assert "'-' where it did not say" in words
     answers = costs(cli("ledger", "tables", "x.ledger", "--json").tables["answers"])
-    assert {row["contestant"].split("@")[0]: row["tokens from cache"] for row in answers} == {
+    assert {row["contestant"].split("@")[0]: row["from cache"] for row in answers} == {
         model: None if model == "silent" else server.books[model]["cached"]
         for model in ("fails", "other", "third", "silent")
     }

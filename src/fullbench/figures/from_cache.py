@@ -25,7 +25,7 @@ class FromCache:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("tokens from cache", "from cache %") if self.said else ()
+        return ("from cache", "from cache %") if self.said else ()
 
     def cells(self, usage: Usage) -> list[Cell]:
         if not self.said:

@@ -177,9 +177,9 @@ def since(reader: Connection, place: int, limit: int) -> list[tuple[int, Verdict
     sql = (
         f"SELECT verdicts.rowid, {rows.VERDICT} FROM verdicts WHERE verdicts.rowid > ? ORDER BY verdicts.rowid LIMIT ?"
     )
-    batch = reader.execute(sql, (place, limit)).fetchall()
-    apart = apart_of(reader, batch)
-    return [(row[0], naming.verdict(rows.verdict_of(row[1:], apart))) for row in batch]
+    placed = [(row[0], row[1:]) for row in reader.execute(sql, (place, limit)).fetchall()]
+    apart = apart_of(reader, [row for _, row in placed])
+    return [(number, naming.verdict(rows.verdict_of(row, apart))) for number, row in placed]
 
 
 def responses(

@@ -38,7 +38,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "settled tasks", "people", "texts", "questions", "seeds", "seeds all the same", "seeds with one wording",
         "pictures", "draws", "courts", "runs", "reviews", "contestants", "responses", "failures", "failed", "done",
         "requests",
-        "calls", "retries", "tokens in", "tokens from cache", "tokens out",
+        "calls", "retries", "tokens in", "from cache", "tokens out",
         "known", "asked", "to ask", "answers", "rulings", "given", "of",
         "unread", "open", "bits", "round", "malformed", "no verdict found", "not verified yet", "judges without it",
         "flagged", "sample", "marks given", "tokens estimated",
