@@ -265,3 +265,35 @@ def test_why_a_batch_failed_is_said_where_its_requests_are_due(folder):
             (judge,) = {verdict.judge for verdict in ledger.verdicts()}
             errors = {failure.error.partition(": ")[2] for failure in ledger.failures(judge)}
         assert errors == {"the batch expired before this was asked"}
+
+
+def test_counts_of_cached_tokens_come_with_batches_and_stay_in_a_replay(folder):
+    """The sum of what the lines say, as the service wrote them; the study's files come out again byte for byte."""
+    said: list[int] = []
+
+    def counted(lines: list[str]) -> list[str]:
+        rows = [json.loads(line) for line in lines]
+        for number, row in enumerate(rows):
+            said.append(100 + 7 * number)
+            row["response"]["body"]["usage"]["prompt_tokens_details"] = {"cached_tokens": said[-1]}
+        return [json.dumps(row, ensure_ascii=False) for row in rows]
+
+    with BatchService(spoil=counted) as service:
+        study(folder, service.url)
+        with (folder / "study.toml").open("a", encoding="utf-8") as more:
+            more.write('\nreport = "page.html"\ntables = "tables.json"\n')
+        code, _, err = fullbench(folder, "run", "study.toml", "--every", "0.05")
+        assert code == 0, err
+    assert len(said) == len(kept(folder)) == CASES
+    with Ledger(folder / "l.ledger", read_only=True) as ledger:
+        (account,) = [account for account in ledger.bill() if account.usage.calls]
+    assert (account.usage.cached, account.usage.stored, account.usage.counted) == (sum(said), None, 1_000 * CASES)
+    with contextlib.chdir(folder):
+        ended, printed = call("replay", "study.toml", "--json")
+        assert ended == 0, printed.output
+        table = printed.tables["costs"]
+        row = dict(zip(table["columns"], table["rows"][0], strict=True))
+        assert (row["from cache"], row["from cache %"]) == (sum(said), pytest.approx(sum(said) / CASES / 10))
+        assert call("run", "study.toml")[0] == 0, "which finds all there and writes the files"
+        assert f"{sum(said):,} ({sum(said) / CASES / 1_000:.0%})" in (folder / "page.html").read_text(encoding="utf-8")
+        assert call("replay", "study.toml", "--check")[0] == 0

@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from fullbench.columns.builder import columns_of
 from fullbench.columns.parquet import columns_of_parquet
 from fullbench.errors import InputError
+from fullbench.figures import standard
 from fullbench.figures.between import between
 from fullbench.figures.judging import winner
 from fullbench.files.nouns import write_verdicts
@@ -50,6 +52,8 @@ def _ruled(draw, judge, trial, item, said):
     cases += [Case(item, tuple(reversed(said)), Ranking(), "overall", trial)]
     for case in cases:
         usage = Usage(1, draw.randrange(2), 100, draw.randrange(50), None if judge == "unpriced" else 0.1, 0.7)
+        if judge == "k" or (judge == "j" and trial):
+            usage = replace(usage, cached=draw.randrange(100), counted=100)
         ruling = "refused" if draw.random() < 0.1 else _marks(draw, case)
         yield Verdict.of(case, judge, ruling, usage=usage, text="because 因为")
 
@@ -108,6 +112,23 @@ def test_names_may_hold_any_character(tmp_path):
     assert set(columns.names["contestant"]) == set(odd)
     write_verdicts(tmp_path / "x.parquet", ruled)
     assert columns_of_parquet(tmp_path / "x.parquet").same(columns)
+
+
+def test_costs_count_what_came_from_caches_by_those_who_said_it(columns, record):
+    """One judge says it always, one of half of its calls, one never."""
+    shown = standard.costs(columns)
+    names = [column.key for column in shown.typed]
+    for judge in ("j", "k", "unpriced"):
+        used = [verdict.usage for verdict in record if verdict.judge == judge]
+        said = [usage for usage in used if usage.cached is not None]
+        row = dict(zip(names, next(row for row in shown.rows if row[0] == judge), strict=True))
+        assert row["tokens in"] == sum(usage.tokens_in for usage in used)
+        assert row["from cache"] == (sum(usage.cached for usage in said) if said else None)
+        share = 100 * sum(usage.cached for usage in said) / sum(usage.tokens_in for usage in said) if said else None
+        assert row["from cache %"] == (None if share is None else pytest.approx(share))
+    assert [str(note).split(":")[0].split(";")[0] for note in shown.notes] == [
+        "From cache", "Of some calls it is not known what came from a cache",
+    ]  # fmt: skip
 
 
 def test_a_reason_is_read_from_an_export_and_other_texts_are_not(tmp_path):

@@ -31,7 +31,7 @@ def pairs(trials):
                 marks = (1.0, 0.0) if (item * 7 + one * 5 + trial) % 23 > (item * 3 + two) % 19 else (0.0, 1.0)
                 shown = (f"m{one}", f"m{two}")
                 kind = ("default", "judge", "overall", "choice", "", None, shown, (), trial, 0, 1, 0, 0, None)
-                yield kind, f"item-{item}", key, marks, 900, 40, None, next(seconds) / 7, None, ""
+                yield kind, f"item-{item}", key, marks, 900, 40, None, next(seconds) / 7, None, None, ""
 
 
 def columns_of_rows(rows):

@@ -86,7 +86,7 @@ def _rows(entry: Entry) -> list[tuple[str, tuple[Any, ...]]]:
 
 def _response(case: Case, response: Response) -> tuple[Any, ...]:
     """A row whose key does not say which sample it is: that release left it out."""
-    row = rows.response_row(case.item, response, NOTHING, "", 1.0)[:-1]
+    row = rows.response_row(case.item, response, NOTHING, "", 1.0)[: schema.sealed_width("responses", 1)]
     return (digest([response.item, response.contestant, parts_content(response.parts)]), *row[1:])
 
 

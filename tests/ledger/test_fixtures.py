@@ -16,7 +16,7 @@ from tests.ledger.fixtures.make import told
 
 FIXTURES = Path(__file__).parent / "fixtures"
 EXPECTED = json.loads((FIXTURES / "expected.json").read_text(encoding="utf-8"))
-VERSIONS = (1, 2, 3, 4)
+VERSIONS = (1, 2, 3, 4, 5)
 
 
 @pytest.fixture(params=VERSIONS)
@@ -72,6 +72,22 @@ def test_more_can_be_added_to_it(path: Path):
         ledger.add(case(1), verdict(1))
         assert len(ledger.record()) == before + 1
         assert ledger.verify() == []
+
+
+def test_counts_of_caches_stand_in_all_rows_of_schema_5(tmp_path: Path):
+    path = shutil.copy(FIXTURES / "v5.ledger", tmp_path / "v5.ledger")
+    judge = "claude+direct#4d3c2b1a"
+    with Ledger(path, read_only=True) as ledger:
+        told, untold = (verdict.usage for verdict in ledger.verdicts(judge))
+        (failure,) = ledger.failures(judge)
+        (exchange,) = next(ledger.verdicts(judge)).exchanges
+        used = {account.name: account.usage for account in ledger.bill()}
+    assert (told.cached, told.stored) == (exchange.usage.cached, exchange.usage.stored) == (600, 200)
+    assert (untold.cached, untold.stored) == (None, None)
+    assert (failure.usage.cached, failure.usage.stored) == (600, None)
+    assert (used[judge].cached, used[judge].stored, used[judge].counted) == (1200, 200, 2000)
+    assert (used["alpha"].cached, used["alpha"].stored, used["alpha"].counted) == (0, 200, 1000)
+    assert used["beta"].cached is None
 
 
 def test_nothing_else_lies_beside_the_fixtures():

@@ -1,4 +1,4 @@
-"""What a lake holds is the ledger's, row by row: where rows stand within others, and in lakes of the first format."""
+"""What a lake holds is the ledger's, row by row: where rows stand within others, and in lakes of former formats."""
 
 from __future__ import annotations
 
@@ -26,12 +26,17 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("FULLBENCH_CACHE", str(tmp_path / "own-cache"))
 
 
+@pytest.fixture(params=[1, 2])
+def format_(request) -> int:
+    return request.param
+
+
 @pytest.fixture
-def old(tmp_path) -> tuple[Path, Path]:
-    """A ledger and its lake of the first format; copies, for what is checked in stays as it was written."""
+def old(format_, tmp_path) -> tuple[Path, Path]:
+    """A ledger and its lake of a former format; copies, for what is checked in stays as it was written."""
     name = "v4_sealed.ledger"
     shutil.copytree(FIXTURES / f"{name}.pictures", tmp_path / f"{name}.pictures")
-    shutil.copytree(FIXTURES / "v4_sealed.lake", tmp_path / "lake")
+    shutil.copytree(FIXTURES / {1: "v4_sealed.lake", 2: "v4_second.lake"}[format_], tmp_path / "lake")
     return shutil.copy(FIXTURES / name, tmp_path / name), tmp_path / "lake"
 
 
@@ -66,23 +71,23 @@ def same(ledger: Path, lake: Path) -> None:
         assert list(one.verdicts()) == list(two.verdicts())
 
 
-def test_a_lake_of_the_first_format_is_read_and_verified_as_ever(old):
+def test_a_lake_of_a_former_format_is_read_and_verified_as_ever(format_, old):
     ledger, lake = old
-    assert formats(lake) == [1]
+    assert formats(lake) == [format_]
     same(ledger, lake)
     assert cli(*DOORS["card"], "--ledger", lake).stdout == cli(*DOORS["card"], "--ledger", ledger).stdout
 
 
-def test_what_is_new_is_added_to_it_in_the_second(old):
+def test_what_is_new_is_added_to_it_in_the_newest(format_, old):
     ledger, lake = old
     fill(ledger, seed=9, first=50, items=1)
     cli("lake", "write", ledger, "--out", lake)
-    assert formats(lake) == [1, 2]
+    assert formats(lake) == [format_, 3]
     same(ledger, lake)
     assert cli(*DOORS["report"], "--ledger", lake).stdout == cli(*DOORS["report"], "--ledger", ledger).stdout
 
 
-def test_a_changed_byte_of_the_first_format_is_found(old):
+def test_a_changed_byte_of_a_former_format_is_found(old):
     _, lake = old
     for victim in sorted((lake / "segments").rglob("*.parquet"))[:3]:
         whole = victim.read_bytes()
@@ -125,6 +130,11 @@ def test_calls_and_memberships_that_do_not_fit_into_one_row_are_kept_too(tmp_pat
         ledger.add(verdict(case, "no price", replace(call, usage=replace(USED, dollars=None))))
         case, call = hearing(ledger, 7)  # an id of another make
         ledger.add(verdict(case, "own ids", replace(call, id='chatcmpl-"7"')))
+        case, call = hearing(ledger, 9)  # what the server had in its cache
+        cached = replace(USED, cached=512, stored=0)
+        ledger.add(verdict(case, "cached", replace(call, usage=cached)))
+        case, call = hearing(ledger, 10)  # which the verdict does not say
+        ledger.add(verdict(case, "uncounted", replace(call, usage=cached), usage=USED))
         case, call = hearing(ledger, 8)  # a text that is not the call's
         ledger.add(verdict(case, "own words", call, text="别的话"))
         ledger.add(Item.ask("item-1", "第1题", tags={"topic": "legs"}))
@@ -138,7 +148,7 @@ def test_calls_and_memberships_that_do_not_fit_into_one_row_are_kept_too(tmp_pat
         inside[segment.table] = (segment.rows, segment.within)
     calls = len(rows(place)["calls"])
     assert inside["verdicts"][1]["calls"][0] + inside["calls"][0] == calls
-    assert inside["verdicts"][1]["calls"][0] == 4  # plain, the first of the rubric's, no price, own words
+    assert inside["verdicts"][1]["calls"][0] == 5  # plain, the first of the rubric's, no price, cached, own words
     assert inside["study_cases"][0] == 1
 
     with Ledger(place, study="one") as ledger:  # a verdict from a call that lies in the lake already

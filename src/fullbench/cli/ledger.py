@@ -23,7 +23,9 @@ from fullbench.cli.common import (
 )
 from fullbench.cli.common import show as show_tables
 from fullbench.errors import InputError
+from fullbench.figures.from_cache import FromCache
 from fullbench.files.writers import Columns
+from fullbench.nouns.call import Usage
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Table
@@ -197,13 +199,19 @@ def tables(
 
 def _answers(bill: Iterable[Account]) -> Table:
     """What the contestants' answers used, failed calls included; an export of verdicts does not know."""
-    columns = headings("contestant", "responses", "failures", "calls", "retries", "tokens in", "tokens out", "dollars")
+    answering = [account for account in bill if account.role == "contestant"]
+    from_cache = FromCache.of(account.usage for account in answering)
+    columns = headings(
+        "contestant", "responses", "failures", "calls", "retries", "tokens in", *from_cache.columns, "tokens out",
+        "dollars",
+    )  # fmt: skip
     rows = [
         [account.name, account.given, account.failures, account.usage.calls, account.usage.retries,
-         account.usage.tokens_in, account.usage.tokens_out, account.usage.dollars]
-        for account in bill if account.role == "contestant"
+         account.usage.tokens_in, *from_cache.cells(account.usage), account.usage.tokens_out, account.usage.dollars]
+        for account in answering
     ]  # fmt: skip
-    return Table("answers", Note("cli.ledger.title.what-answering-cost", "What answering cost"), columns, rows)
+    title = Note("cli.ledger.title.what-answering-cost", "What answering cost")
+    return Table("answers", title, columns, rows, from_cache.notes)
 
 
 @ledger_app.command()
@@ -365,17 +373,20 @@ def _when(seconds: float) -> str:
 
 
 def _table(accounts: Iterable[dict[str, Any]]) -> Table:
-    columns = headings("role", "name", "given", "faults", "failures", "calls", "tokens in", "tokens out", "dollars")
+    listed = [(account, Usage(**account["usage"])) for account in accounts]
+    from_cache = FromCache.of(usage for _, usage in listed)
+    columns = headings(
+        "role", "name", "given", "faults", "failures", "calls", "tokens in", *from_cache.columns, "tokens out",
+        "dollars",
+    )  # fmt: skip
     rows = [
         [account["role"], account["name"], account["given"], sum(account["faults"].values()), account["failures"],
-         *(account["usage"][name] for name in ("calls", "tokens_in", "tokens_out", "dollars"))]
-        for account in accounts
+         usage.calls, usage.tokens_in, *from_cache.cells(usage), usage.tokens_out, usage.dollars]
+        for account, usage in listed
     ]  # fmt: skip
-    notes = (
-        [Note("cli.ledger.dollars-are-not-known-where", "Dollars are not known where a '-' stands.")]
-        if any(row[-1] is None for row in rows)
-        else []
-    )
+    notes = from_cache.notes
+    if any(row[-1] is None for row in rows):
+        notes.append(Note("cli.ledger.dollars-are-not-known-where", "Dollars are not known where a '-' stands."))
     return Table(
         "bill",
         Note("cli.ledger.title.what-was-given-and-what", "What was given, and what it used"),

@@ -206,4 +206,9 @@ def _indented(text: str) -> Iterator[str]:
 def _cost(usage: dict[str, Any], at: float) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
     dollars = "unknown price" if usage["dollars"] is None else f"{usage['dollars']:.6g} dollars"
-    return f"{when}; {usage['tokens_in']:,} tokens in, {usage['tokens_out']:,} out, {dollars}, {usage['seconds']:.3g} s"
+    cached, stored = usage["cached"], usage["stored"]
+    caches = [] if cached is None else [f"{cached:,} from the server's cache"]
+    caches += [f"{stored:,} into it"] if stored else []
+    cache = f" ({', '.join(caches)})" if caches else ""
+    tokens = f"{usage['tokens_in']:,} tokens in{cache}, {usage['tokens_out']:,} out"
+    return f"{when}; {tokens}, {dollars}, {usage['seconds']:.3g} s"

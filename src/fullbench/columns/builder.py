@@ -24,7 +24,7 @@ SMALL = ("trial", "revision", "calls", "retries", "reader")
 KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples", *SMALL, "blind")
 """What many rows share; a store may hand it over as one text, which is taken apart once for all of them."""
 WHOLE = ("tokens_in", "tokens_out")
-REAL = ("dollars", "seconds", "probability")
+REAL = ("dollars", "seconds", "cached", "probability")
 ROW = ("kind", "item", "case", "marks", *WHOLE, *REAL, "reason")
 """What a row has, in this order. Marks are a tuple, or a text that `parse` reads; `reason` is what a judge that recused
 itself said, and may be left out."""
@@ -107,7 +107,7 @@ class Builder:
         for name in WHOLE:
             self._pieces[name].append(np.asarray(chunk[name], dtype=np.int64))
         for name in REAL:
-            # A price, or a chance of being chosen, that is not known is no number; numpy makes NaN of None.
+            # A price, a count or a chance of being chosen that is not known is no number; numpy makes NaN of None.
             self._pieces[name].append(np.asarray(chunk[name], dtype=np.float64))
         self._marks.add(chunk["marks"])
         if "reason" in chunk:
@@ -261,6 +261,7 @@ def _laid_out(
         blind=columns["blind"].astype(np.int8, copy=False),
         dollars=columns["dollars"].astype(np.float64, copy=False),
         seconds=columns["seconds"].astype(np.float64, copy=False),
+        cached=columns["cached"].astype(np.float64, copy=False),
         probability=columns["probability"].astype(np.float64, copy=False),
     )
 
@@ -394,5 +395,5 @@ def verdict_rows(verdicts: Iterable[Verdict], study: str = STUDY) -> Iterator[tu
             (study, v.judge, v.criterion, v.ballot, v.rater, v.fault, v.contestants, numbers, v.trial, v.revision,
              used.calls, used.retries, v.reader, v.circumstances.blind),
             v.item, v.case, v.marks, used.tokens_in, used.tokens_out, used.dollars, used.seconds,
-            v.circumstances.probability, v.text if v.fault == "recused" else "",
+            used.cached, v.circumstances.probability, v.text if v.fault == "recused" else "",
         )  # fmt: skip

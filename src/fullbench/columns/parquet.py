@@ -16,7 +16,7 @@ from fullbench.errors import InputError, MissingExtra
 ABSENT: dict[str, Any] = {
     "study": STUDY, "rater": "", "samples": "", "revision": 0, "text": "", "criterion": "overall",
     "trial": 0, "calls": 0, "retries": 0, "reader": 0, "tokens_in": 0, "tokens_out": 0, "dollars": None, "seconds": 0.0,
-    "fault": None, "marks": None, "blind": None, "probability": None,
+    "cached": None, "fault": None, "marks": None, "blind": None, "probability": None,
 }  # fmt: skip
 """What a row has where the export has no such column."""
 

@@ -61,8 +61,9 @@ class Columns:
     key. The responses of verdict i are the rows `start[i]` to `start[i + 1]` of `contestant`, `sample` and `mark`, in
     the order shown; marks of a fault are NaN, `fault` is a place in `FAULTS` or -1. `blind` is 1 for a vote that was
     cast blind, 0 for one with names in view, -1 where nobody knows. `probability` is the chance that the case had of
-    being chosen, NaN where nobody chose. Numbers take as few bytes as they need, so widen them before arithmetic.
-    `recusals` are the rows that recused themselves and said why; `reader` says how replies were read (see `Reader`).
+    being chosen, NaN where nobody chose. `cached` are the tokens in that came from a server's cache, NaN where it did
+    not say. Numbers take as few bytes as they need, so widen them before arithmetic. `recusals` are the rows that
+    recused themselves and said why; `reader` says how replies were read (see `Reader`).
     """
 
     names: Mapping[str, tuple[str, ...]]
@@ -88,6 +89,7 @@ class Columns:
     tokens_out: Array
     dollars: npt.NDArray[np.float64]
     seconds: npt.NDArray[np.float64]
+    cached: npt.NDArray[np.float64]
     probability: npt.NDArray[np.float64]
     recusals: Mapping[int, str]
     due: tuple[Due, ...] = ()
@@ -151,7 +153,7 @@ class Columns:
         """The same rulings without tokens, seconds and prices: nearly half of the memory, for which only costs ask."""
         zero, unknown = np.broadcast_to(np.uint8(0), len(self)), np.broadcast_to(np.nan, len(self))
         seconds = np.broadcast_to(np.float64(0), len(self))
-        return replace(self, tokens_in=zero, tokens_out=zero, seconds=seconds, dollars=unknown)
+        return replace(self, tokens_in=zero, tokens_out=zero, seconds=seconds, dollars=unknown, cached=unknown)
 
     def of(self, **named: str | Sequence[str] | None) -> Columns:
         """The verdicts whose study, judge, criterion, ballot, item or rater has one of these names; None: any."""

@@ -18,6 +18,7 @@ from fullbench.columns.table import Columns, Due
 from fullbench.errors import InputError
 from fullbench.figures import among, clustered, leaderboard, not_compared, other_scales, repeats
 from fullbench.figures import corrected as corrections
+from fullbench.figures.from_cache import FromCache
 from fullbench.figures.judging import FIGURES, SHAPES, Agreement, Met, agreements, meet
 from fullbench.figures.matches import settle
 from fullbench.figures.narrow import beside
@@ -376,22 +377,23 @@ def costs(verdicts: Verdicts) -> Table:
         count, usage = used.get(loss.judge, (0, Usage()))
         used[loss.judge] = (count, usage + loss.usage)
         lost[loss.judge] += loss.failures
+    from_cache = FromCache.of([usage for _, usage in used.values()])
     rows: list[list[Cell]] = []
     for judge, (count, usage) in sorted(used.items()):
         if not usage.calls and not lost[judge]:
             continue
         thousand = None if usage.dollars is None or not count else 1000 * usage.dollars / count
         seconds = usage.seconds / usage.calls if usage.calls else None
-        tokens = [usage.tokens_in, usage.tokens_out]
+        tokens = [usage.tokens_in, *from_cache.cells(usage), usage.tokens_out]
         failed = [lost[judge]] if columns.failed else []
         rows.append([judge, count, *failed, usage.calls, usage.retries, *tokens, usage.dollars, thousand, seconds])
     names = headings(
-        "judge", "verdicts", *(["failed"] if columns.failed else []), "calls", "retries", "tokens in", "tokens out",
-        "dollars", "dollars per 1,000", "s a call",
+        "judge", "verdicts", *(["failed"] if columns.failed else []), "calls", "retries", "tokens in",
+        *from_cache.columns, "tokens out", "dollars", "dollars per 1,000", "s a call",
     )  # fmt: skip
     note = Note("standard.failed-calls", "Failed: calls that brought no verdict; what they cost is counted in.")
     title = Note("standard.title.what-it-cost", "What it cost")
-    return Table("costs", title, names, rows, [note] if columns.failed else ())
+    return Table("costs", title, names, rows, [*([note] if columns.failed else []), *from_cache.notes])
 
 
 def _used(part: Columns) -> Usage:
@@ -400,4 +402,9 @@ def _used(part: Columns) -> Usage:
         int(column.sum(dtype=np.int64)) for column in (part.calls, part.retries, part.tokens_in, part.tokens_out)
     )
     dollars = None if np.isnan(part.dollars).any() else exact_sum(part.dollars)
-    return Usage(calls, retries, tokens_in, tokens_out, dollars, exact_sum(part.seconds))
+    said = ~np.isnan(part.cached)
+    cached = int(part.cached[said].sum()) if said.any() else None
+    counted = int(part.tokens_in[said].sum(dtype=np.int64))
+    return Usage(
+        calls, retries, tokens_in, tokens_out, dollars, exact_sum(part.seconds), cached=cached, counted=counted
+    )

@@ -14,8 +14,9 @@ Verdict
     `item` (or `question_id`), `contestants` (or `contestant`, `model`; or `model_a` and `model_b`), `marks` (or `mark`,
     `score`, `rating`), `winner` (a contestant's name, `model_a`, `model_b`, `tie`...) or `fault`, `ballot`,
     `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at` and what was used: `calls`, `retries`,
-    `tokens_in`, `tokens_out`, `dollars`, `seconds`; `probability`, the chance that the case had of being chosen;
-    `variant` and `dose`, what was changed in it on purpose; `canary`; `confidence`.
+    `tokens_in`, `tokens_out`, `dollars`, `seconds`, and of the tokens in those that came from a server's cache,
+    `cached`, and went into it, `stored`; `probability`, the chance that the case had of being chosen; `variant` and
+    `dose`, what was changed in it on purpose; `canary`; `confidence`.
 
 `parts` is a list of texts and `{"picture": PATH}`. Lists and mappings are JSON where the file has only text cells.
 Any other column of an item or a response becomes a tag.
@@ -80,6 +81,7 @@ VERDICT_COLUMNS: Columns = {
     "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
     "at": "float", "samples": "json", "rater": "text", "revision": "int", "blind": "int", "guideline": "text",
     "probability": "float", "reader": "int", "variant": "text", "dose": "float", "canary": "int", "confidence": "float",
+    "cached": "int", "stored": "int",
 }  # fmt: skip
 
 
@@ -299,7 +301,10 @@ def _usage(fields: Fields) -> Usage:
     unknown = fields.has("dollars") and fields.get("dollars") is None
     counts = {name: fields.integer(name, 0) for name in ("calls", "retries", "tokens_in", "tokens_out")}
     dollars = None if unknown else fields.number("dollars", 0.0)
-    return Usage(**counts, dollars=dollars, seconds=fields.number("seconds", 0.0))
+    cached, stored = (None if fields.get(name) is None else fields.integer(name, 0) for name in ("cached", "stored"))
+    counted = 0 if cached is None else counts["tokens_in"]
+    seconds = fields.number("seconds", 0.0)
+    return Usage(**counts, dollars=dollars, seconds=seconds, cached=cached, stored=stored, counted=counted)
 
 
 # Writing

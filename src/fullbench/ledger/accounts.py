@@ -19,8 +19,11 @@ Role = Literal["judge", "contestant"]
 COUNTED = ("items", "responses", "cases", "verdicts", "failures", "pictures")
 SPENT = (
     ", ".join(f"CAST(coalesce(sum({name}), 0) AS BIGINT)" for name in ("calls", "retries", "tokens_in", "tokens_out"))
-    + ", CASE WHEN count(dollars) = count(*) THEN coalesce(sum(dollars), 0.0) END, coalesce(sum(seconds), 0.0)"
+    + ", CASE WHEN count(dollars) = count(*) THEN coalesce(sum(dollars), 0.0) END, coalesce(sum(seconds), 0.0), "
+    "CAST(sum(cached) AS BIGINT), CAST(sum(stored) AS BIGINT), "
+    "CAST(coalesce(sum(CASE WHEN cached IS NULL THEN 0 ELSE tokens_in END), 0) AS BIGINT)"
 )
+"""The fields of a `Usage`, in their order."""
 FIRST_ONES = "CAST(sum(CASE WHEN revision = 0 THEN 1 ELSE 0 END) AS BIGINT)"
 """A vote that was revised, or a reply that was read again, counts once."""
 

@@ -79,7 +79,7 @@ def _append(reader: Connection, writer: Connection) -> dict[str, int] | None:
     """Add the rows that came after those that are there; None where what is there is not how the source began."""
     known = chain.head(writer)
     oldest = reader.execute("SELECT min(seal) FROM commits").fetchone()[0]
-    if oldest is not None and oldest < schema.SEALS:  # which tables that are made anew do not let in
+    if oldest is not None and oldest < schema.OLDEST_WRITER:  # which tables that are made anew do not let in
         return None
     if chain.head(reader, known.commits) != known:
         return None

@@ -93,7 +93,7 @@ def _add_studies(connection: sqlite3.Connection) -> None:
     their table is made anew; the places of its rows stay, for others remember how far they have read."""
     for table, added in schema.ADDED.items():
         if table == "verdicts":
-            schema.create_table(connection, table, "verdicts_with_raters")
+            schema.create_table(connection, table, "verdicts_with_raters", version=4)
             names = f"rowid, {SEALED[table]}, writer, number, link"
             connection.execute(
                 f"INSERT INTO verdicts_with_raters ({names}) SELECT {names} FROM verdicts ORDER BY rowid"
@@ -105,16 +105,34 @@ def _add_studies(connection: sqlite3.Connection) -> None:
         for column in added.split(", "):
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
     for table in schema.NEW:
-        schema.create_table(connection, table)
+        schema.create_table(connection, table, version=4)
     connection.execute(schema.REVISED)
     reader = SqliteConnection(connection)
     begin(reader, members(reader))
     schema.forbid_older(connection)
 
 
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _keep_earlier, 2: _seal_all, 3: _add_studies}
+def _count_cached(connection: sqlite3.Connection) -> None:
+    """Counts of cached tokens, unknown in all rows that are there: schema 5."""
+    for statement in cached_columns():
+        connection.execute(statement)
+
+
+def cached_columns() -> Iterator[str]:
+    """SQL that adds what schema 5 added."""
+    for table, added in schema.CACHED.items():
+        for column in added.split(", "):
+            yield f"ALTER TABLE {table} ADD COLUMN {column}"
+
+
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {
+    1: _keep_earlier,
+    2: _seal_all,
+    3: _add_studies,
+    4: _count_cached,
+}
 """For each older version, the step that leads to the next. Version 1 kept no earlier replies, version 2 no chain,
-version 3 no studies."""
+version 3 no studies, version 4 no counts of cached tokens."""
 
 
 def members(reader: Connection) -> Iterator[tuple[str, list[Row]]]:

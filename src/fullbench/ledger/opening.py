@@ -57,14 +57,15 @@ def prepare(path: Path, *, read_only: bool) -> Opened:
         try:
             version = schema.version_of(connection)
             _check_version(path, version)
-            marked = log_marks.ends(SqliteConnection(connection)) if version == schema.VERSION else []
+            marked = log_marks.ends(SqliteConnection(connection)) if version >= schema.READ_IN_PLACE else []
         finally:
             connection.close()
-        if version < schema.VERSION and read_only:
+        if version < schema.READ_IN_PLACE and read_only:
             return _copy_brought_up(path, version)
-        if version < schema.VERSION:
+        if version < schema.VERSION and not read_only:
             _bring_up(path)
-        return Opened(path, schema.VERSION, None, _explained(path, marked, log_at_hand, read_only))
+            version = schema.VERSION
+        return Opened(path, version, None, _explained(path, marked, log_at_hand, read_only))
 
 
 def _explained(path: Path, marked: Sequence[str], log_at_hand: bool, read_only: bool) -> tuple[str, ...]:

@@ -23,11 +23,11 @@ from urllib.parse import parse_qs, unquote
 
 from fullbench.errors import LedgerError, MissingExtra
 from fullbench.hygiene import masked
-from fullbench.ledger import migrations, saving, schema
+from fullbench.ledger import migrations, postgres_schema, saving, schema
 from fullbench.ledger.ahead import Ahead
 from fullbench.ledger.database import Connection
 from fullbench.ledger.holding import Holds
-from fullbench.ledger.postgres_connection import SIGNS_OF_LIFE, SPACE, TYPES, PostgresConnection, lock_number, ours
+from fullbench.ledger.postgres_connection import SIGNS_OF_LIFE, SPACE, PostgresConnection, lock_number, ours
 from fullbench.ledger.sqlite import Sqlite
 
 logger = logging.getLogger(__name__)
@@ -38,12 +38,6 @@ PATIENCE = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 OPENED = 3
 """The connections of whoever writes: one for commits, one to look beside them, one to read."""
 
-OLDER = 3
-"""The first schema that a ledger on a server had."""
-BACKUP = f"{SPACE}_schema{OLDER}"
-"""The schema of the database into which an older ledger is copied before it is brought up to date."""
-_COMMENT = f"COMMENT ON SCHEMA {SPACE} IS 'fullbench ledger, schema {schema.VERSION}'"
-_FORBID_OLDER = f"ALTER TABLE commits ADD CONSTRAINT commits_outdated CHECK (seal >= {schema.SEALS}) NOT VALID"
 LOST = frozenset({"57P01", "57P02", "57P03"})
 AGAIN = frozenset({"40P01", "40001", "55P03"})
 
@@ -66,6 +60,7 @@ class Postgres:
         self._url = url
         self.place = shown(url)
         self._copy: Sqlite | None = None
+        self._copied_version = 0
         self._ahead = Ahead(self._connect)
         self._holds = Holds(self.place, self._connect_bare, self.plainly)
         self.path = Path(f"{self.place.rpartition('/')[2] or 'server'}.ledger")
@@ -86,10 +81,10 @@ class Postgres:
                 if read_only:
                     raise LedgerError(f"{self.place}: there is no ledger here; check the address")
                 version = self._create(connection)
-            elif version == OLDER and read_only:
-                self._read_copy(connection)
+            elif version in postgres_schema.OLDER and read_only:
+                self._read_copy(connection, version)
                 return
-            elif version == OLDER:
+            elif version in postgres_schema.OLDER:
                 version = self._bring_up(connection)
         if version != schema.VERSION:
             raise LedgerError(
@@ -97,15 +92,16 @@ class Postgres:
                 "untouched: install the fullbench that fits"
             )
 
-    def _read_copy(self, connection: PostgresConnection) -> None:
+    def _read_copy(self, connection: PostgresConnection, version: int) -> None:
         """Read an older ledger from a copy in the newest schema: reading changes nothing of the ledger itself."""
         folder = Path(tempfile.mkdtemp(prefix="fullbench-ledger-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         logger.warning(
             "%s: the ledger has the older schema %d and is read from a copy, made anew each time; `fullbench ledger "
-            "upgrade` brings it up to date", self.place, OLDER,
+            "upgrade` brings it up to date", self.place, version,
         )  # fmt: skip
-        saving.save(connection, OLDER, folder / self.path.name)
+        saving.save(connection, version, folder / self.path.name)
+        self._copied_version = version
         self._copy = Sqlite(folder / self.path.name, "process")
         self._copy.prepare(read_only=True)
 
@@ -122,27 +118,28 @@ class Postgres:
         with self._alone(connection):
             if version := self.version(connection):
                 return version
-            for statement in _statements():
+            for statement in postgres_schema.made():
                 connection.raw.execute(ours(statement))
             if not bare:
                 migrations.begin(connection, [])
-            connection.raw.execute(ours(_FORBID_OLDER))
+            connection.raw.execute(ours(postgres_schema.FORBID_OLDER))
         return schema.VERSION
 
     def _bring_up(self, connection: PostgresConnection) -> int:
-        """From schema 3 to 4, once, in one transaction: what is there stays as it is and gets columns beside it."""
+        """To the newest schema, once, in one transaction: what is there stays as it is and gets columns beside it."""
         with self._alone(connection):
-            if (version := self.version(connection)) != OLDER:
+            if (version := self.version(connection)) not in postgres_schema.OLDER:
                 return version
-            for statement in _backup():
+            for statement in postgres_schema.backup(version):
                 connection.raw.execute(ours(statement))
-            for statement in _steps_up():
+            for statement in postgres_schema.steps_up(version):
                 connection.raw.execute(ours(statement))
-            migrations.begin(connection, migrations.members(connection))
-            connection.raw.execute(ours(_FORBID_OLDER))
+            if version == 3:
+                migrations.begin(connection, migrations.members(connection))
+                connection.raw.execute(ours(postgres_schema.FORBID_OLDER))
         logger.warning(
             "%s: the ledger was brought from schema %d to %d; as it was before, it is in the schema %s of the same "
-            "database", self.place, OLDER, schema.VERSION, BACKUP,
+            "database", self.place, version, schema.VERSION, postgres_schema.backup_space(version),
         )  # fmt: skip
         return schema.VERSION
 
@@ -297,7 +294,7 @@ class Postgres:
         return [f"the index {name} is not valid" for (name,) in reader.execute(sql, (SPACE,))]
 
     def version(self, reader: Connection) -> int:
-        return OLDER if self._copy is not None else self._version_there(reader)
+        return self._copied_version if self._copy is not None else self._version_there(reader)
 
     def _version_there(self, reader: Connection) -> int:
         sql = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = ?"
@@ -348,52 +345,3 @@ def secrets_of(url: str) -> list[str]:
     spelt = [before.partition(":")[2], *query, os.environ.get("PGPASSWORD", "")]
     pieces = [piece for password in spelt if " " in password for piece in password.split()]
     return [form for password in filter(None, (*spelt, *pieces)) for form in (password, unquote(password))]
-
-
-def _statements() -> Iterator[str]:
-    yield f"CREATE SCHEMA {SPACE}"
-    yield f"SET LOCAL search_path TO {SPACE}"
-    yield (
-        "CREATE FUNCTION forbid() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{schema.NO}' USING ERRCODE = 'integrity_constraint_violation'; END $$"
-    )
-    for table in schema.TABLES:
-        yield from _table(table)
-    yield from schema.INDEXES
-    yield schema.REVISED
-    yield _COMMENT
-
-
-def _table(table: str) -> Iterator[str]:
-    columns = _typed(schema.definition(table))
-    yield f"CREATE TABLE {table} (rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, {columns})"
-    yield (
-        f"CREATE TRIGGER {table}_forbid BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
-        "FOR EACH STATEMENT EXECUTE FUNCTION forbid()"
-    )
-
-
-def _steps_up() -> Iterator[str]:
-    for table, added in schema.ADDED.items():
-        for column in added.split(", "):
-            yield f"ALTER TABLE {table} ADD COLUMN {_typed(column)}"
-    yield "ALTER TABLE verdicts DROP CONSTRAINT verdicts_pkey"
-    yield f"ALTER TABLE verdicts ADD PRIMARY KEY ({', '.join(schema.KEYS['verdicts'])})"
-    for table in schema.NEW:
-        yield from _table(table)
-    yield schema.REVISED
-    yield _COMMENT
-
-
-def _backup() -> Iterator[str]:
-    """What the ledger holds, copied within the server: as safe as the rest of the database, and no way over a net."""
-    yield f"CREATE SCHEMA {BACKUP}"
-    yield f"COMMENT ON SCHEMA {BACKUP} IS 'fullbench ledger as it was in schema {OLDER}; may be dropped'"
-    for table in schema.FIRST:
-        yield f"CREATE TABLE {BACKUP}.{table} AS TABLE {SPACE}.{table}"
-
-
-def _typed(columns: str) -> str:
-    for mine, theirs in TYPES.items():
-        columns = columns.replace(f" {mine}", f" {theirs}")
-    return columns

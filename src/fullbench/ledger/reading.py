@@ -8,12 +8,11 @@ from typing import Any
 
 import orjson
 
-from fullbench.ledger import membership, rows
+from fullbench.ledger import membership, rows, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import Naming, voter
 from fullbench.ledger.rows import Find, Row
 from fullbench.nouns.ballot import ballot
-from fullbench.nouns.call import Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import WITHOUT_PICTURES, Item
 from fullbench.nouns.record import Record
@@ -24,6 +23,7 @@ Names = str | Sequence[str] | None
 CHUNK = 500
 _VOTE = ("case_key", "revision", "judge", "trial", "rater", "contestants", "samples")
 """What decides under which names, and whether, a verdict's row is given."""
+_EXCHANGES, _WORDS = map(schema.columns("verdicts").index, ("exchanges", "words"))
 
 
 def verdicts(
@@ -147,9 +147,9 @@ def _revised(reader: Connection, naming: Naming) -> dict[tuple[str, str, int, st
 
 
 def apart_of(reader: Connection, verdict_rows: Sequence[Row]) -> rows.Apart:
-    """The exchanges and texts that some rows of verdicts name; each row ends with the columns that name them."""
-    called = [name for row in verdict_rows if row[-2] != "[]" for name in orjson.loads(row[-2])]
-    said = {row[-1]: row[-1].rpartition(".") for row in verdict_rows if row[-1]}
+    """The exchanges and texts that some rows of verdicts name; each row has all columns."""
+    called = [name for row in verdict_rows if row[_EXCHANGES] != "[]" for name in orjson.loads(row[_EXCHANGES])]
+    said = {row[_WORDS]: row[_WORDS].rpartition(".") for row in verdict_rows if row[_WORDS]}
     calls = {row[0]: rows.call_of(row) for row in _keyed(reader, rows.CALL, "calls", called, "id")} if called else {}
     texts: dict[str, tuple[str, tuple[str, ...]]] = {}
     if said:
@@ -177,9 +177,9 @@ def since(reader: Connection, place: int, limit: int) -> list[tuple[int, Verdict
     sql = (
         f"SELECT verdicts.rowid, {rows.VERDICT} FROM verdicts WHERE verdicts.rowid > ? ORDER BY verdicts.rowid LIMIT ?"
     )
-    batch = reader.execute(sql, (place, limit)).fetchall()
-    apart = apart_of(reader, batch)
-    return [(row[0], naming.verdict(rows.verdict_of(row[1:], apart))) for row in batch]
+    placed = [(row[0], row[1:]) for row in reader.execute(sql, (place, limit)).fetchall()]
+    apart = apart_of(reader, [row for _, row in placed])
+    return [(number, naming.verdict(rows.verdict_of(row, apart))) for number, row in placed]
 
 
 def responses(
@@ -321,9 +321,9 @@ def _item_keys(reader: Connection, ruled: Collection[Verdict], study: str | None
 def failures(reader: Connection, name: str) -> Iterator[Failure]:
     naming = Naming.read(reader)
     stored = dict.fromkeys((*naming.formers("judge", [name]), *naming.formers("contestant", [name])))
-    columns = "key, trial, error, calls, retries, tokens_in, tokens_out, dollars, seconds, kind"
-    for key, trial, error, *spent, kind in _keyed(reader, columns, "failures", stored, "name"):
-        yield Failure(key, name, trial, error, Usage(*spent), kind)
+    columns = "key, trial, error, calls, retries, tokens_in, tokens_out, dollars, seconds, cached, stored, kind"
+    for key, trial, error, *used, cached, written, kind in _keyed(reader, columns, "failures", stored, "name"):
+        yield Failure(key, name, trial, error, rows.usage_of(used, cached, written), kind)
 
 
 def failed_for_good(reader: Connection, name: str) -> set[tuple[str, int]]:

@@ -83,7 +83,7 @@ def _verdict_row(v: Verdict, study: str, say: Say) -> Row:
         *usage_row(v.usage), float(v.at or time.time()), "[]", total,
         orjson.dumps(v.samples).decode() if v.samples else "[]", v.rater, int(v.revision), int(v.reader), v.confidence,
         *(_USUAL if how is USUAL or how == USUAL else _circumstances(how)), study, ids,
-        say(v.text, v.earlier) if apart else "",
+        say(v.text, v.earlier) if apart else "", *cached_row(v.usage),
     )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def verdict_of(row: Sequence[Any], apart: Apart = NOTHING_APART) -> Verdict:
     (case, judge, item, contestants, ballot, criterion, trial, marks, fault, text, prompt,
      called, retries, tokens_in, tokens_out, dollars, seconds, at, earlier, _,
      samples, rater, revision, reader, confidence, blind, guideline, probability, variant, dose, canary,
-     _, ids, words) = row  # fmt: skip
+     _, ids, words, cached, stored) = row  # fmt: skip
     exchanges: tuple[Call, ...] = ()
     before = () if earlier == "[]" else tuple(orjson.loads(earlier))
     if ids != "[]":
@@ -148,8 +148,7 @@ def verdict_of(row: Sequence[Any], apart: Apart = NOTHING_APART) -> Verdict:
     return Verdict(
         case, judge, item, tuple(orjson.loads(contestants)), ballot, criterion, trial,
         None if marks is None else tuple(orjson.loads(marks)), fault, text,
-        Usage(called, retries, tokens_in, tokens_out, dollars, seconds), prompt,
-        before, at,
+        usage_of((called, retries, tokens_in, tokens_out, dollars, seconds), cached, stored), prompt, before, at,
         () if samples == "[]" else tuple(orjson.loads(samples)), rater, revision, exchanges, reader, confidence,
         USUAL if how == _USUAL else Circumstances(
             None if blind is None else bool(blind), guideline, probability, variant, dose, bool(canary)
@@ -170,13 +169,14 @@ def call_row(call: Call, name: str, role: str = "judge") -> Row:
     sent, text, reasoning = (_whole(words) for words in (call.sent, call.text, call.reasoning))
     return (
         call.id, role, name, call.prompt, sent, text, reasoning, call.stop, call.served,
-        call.fingerprint, call.nonce, *usage_row(call.usage), float(call.at or time.time()),
+        call.fingerprint, call.nonce, *usage_row(call.usage), float(call.at or time.time()), *cached_row(call.usage),
     )  # fmt: skip
 
 
 def call_of(row: Sequence[Any]) -> Call:
-    (name, _, _, prompt, sent, text, reasoning, stop, served, fingerprint, nonce, *used, at) = row
-    return Call(name, text, prompt, sent, reasoning, stop, served, fingerprint, nonce, Usage(*used), at)
+    (name, _, _, prompt, sent, text, reasoning, stop, served, fingerprint, nonce, *used, at, cached, stored) = row
+    usage = usage_of(used, cached, stored)
+    return Call(name, text, prompt, sent, reasoning, stop, served, fingerprint, nonce, usage, at)
 
 
 def usage_row(usage: Usage) -> Row:
@@ -188,9 +188,26 @@ def usage_row(usage: Usage) -> Row:
     )  # fmt: skip
 
 
+def cached_row(usage: Usage) -> Row:
+    """The counts of a server's cache, which stand at the end of a row; None where it did not say."""
+    if usage.cached is None and usage.stored is None:
+        return _UNSAID
+    return tuple(None if tokens is None else int(tokens) for tokens in (usage.cached, usage.stored))
+
+
+_UNSAID = (None, None)
+
+
+def usage_of(used: Sequence[Any], cached: int | None, stored: int | None) -> Usage:
+    """What a row says was used, `used` being what `usage_row` gave."""
+    calls, retries, tokens_in, tokens_out, dollars, seconds = used
+    counted = 0 if cached is None else tokens_in
+    return Usage(calls, retries, tokens_in, tokens_out, dollars, seconds, cached, stored, counted)
+
+
 def failure_row(role: str, failure: Failure) -> Row:
     return (role, failure.judge, failure.case, int(failure.trial), _whole(failure.error),
-            *usage_row(failure.usage), time.time(), failure.kind)  # fmt: skip
+            *usage_row(failure.usage), time.time(), failure.kind, *cached_row(failure.usage))  # fmt: skip
 
 
 def item_row(item: Item) -> Row:
@@ -209,14 +226,14 @@ def response_row(item: Item, response: Response, usage: Usage, prompt: str, at: 
     return (
         response.key, response.contestant, response.item, item.key, int(response.sample),
         dump(parts_content(response.parts)), tags_text(response.tags), prompt, *usage_row(usage),
-        float(at or time.time()), response.stop,
+        float(at or time.time()), response.stop, *cached_row(usage),
     )  # fmt: skip
 
 
 def response_of(row: Sequence[Any], find: Find) -> Response:
     """A response as it was added. Its key is the one it was kept under: the first release left the sample out of it,
     and the name of its contestant may have changed since, but the cases that show it know it by that key."""
-    (key, contestant, item, _, sample, body, tags, *_, stop) = row
+    (key, contestant, item, _, sample, body, tags, *_, stop, _, _) = row
     response = Response(item, contestant, parts_of(load(body), find), load(tags), sample, stop)
     response.__dict__["key"] = key
     return response

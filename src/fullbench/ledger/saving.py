@@ -4,7 +4,7 @@ heads still hold there."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -14,8 +14,6 @@ from fullbench.ledger.opening import written_whole
 from fullbench.ledger.rows import Row
 
 CHUNK = 1000
-FIRST_KEYS = {**schema.KEYS, "verdicts": ("case_key", "judge", "trial")}
-"""What there was one row of at most in schema 3."""
 
 
 def save(reader: Connection, version: int, target: Path) -> None:
@@ -23,11 +21,12 @@ def save(reader: Connection, version: int, target: Path) -> None:
     with written_whole(target) as connection:
         connection.execute("BEGIN IMMEDIATE")
         with reader.snapshot():
-            for table in schema.FIRST if version < schema.VERSION else schema.TABLES:
-                _table(reader, connection, table, version)
-        for statement in schema.INDEXES if version < schema.VERSION else (*schema.INDEXES, schema.REVISED):
+            for table, columns in schema.tables_of(version).items():
+                schema.create_table(connection, table, version=version)
+                _copy(reader, connection, table, [column.split()[0] for column in columns.split(", ")])
+        for statement in schema.INDEXES if version == 3 else (*schema.INDEXES, schema.REVISED):
             connection.execute(statement)
-        if version == schema.VERSION:
+        if version > 3:
             schema.forbid_older(connection)  # after the rows: those of older seals stay valid
         connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
         connection.execute(f"PRAGMA user_version = {version}")
@@ -35,16 +34,7 @@ def save(reader: Connection, version: int, target: Path) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-def _table(reader: Connection, connection: sqlite3.Connection, table: str, version: int) -> None:
-    if version == schema.VERSION:
-        schema.create_table(connection, table)
-        names = schema.columns(table)
-    else:
-        key = f"PRIMARY KEY ({', '.join(FIRST_KEYS[table])})" if table in FIRST_KEYS else ""
-        parts = (schema.FIRST[table], schema.SEAL, key, schema.CHECKS.get(table, ""))
-        connection.execute(f"CREATE TABLE {table} ({', '.join(filter(None, parts))}) STRICT")
-        schema.forbid(connection, table)
-        names = schema.columns(table)[: schema.sealed_width(table, 1)]
+def _copy(reader: Connection, connection: sqlite3.Connection, table: str, names: Sequence[str]) -> None:
     listed = ", ".join(("rowid", *names, "writer", "number", "link"))
     marks = ", ".join("?" * (len(names) + 4))
     rows = reader.stream(f"SELECT {listed} FROM {table} ORDER BY rowid")

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
+from functools import cache
 
 APPLICATION = 0x46424C47
 """Marks a SQLite file as a ledger (`PRAGMA application_id`)."""
 
-VERSION = 4
+VERSION = 5
 """The schema this code reads and writes (`PRAGMA user_version`)."""
 
-SEALS = 2
+READ_IN_PLACE = 4
+"""The oldest schema that a file is read in as it is (see `show_newest`); one of before is read from a copy."""
+
+SEALS = 3
 """The version of the seals this code writes; a commit names the one of its rows (see `sealed_width`)."""
+
+OLDEST_WRITER = 2
+"""The oldest seals of rows that may still come in: those of a process that had the ledger open when it was brought to
+a newer schema, or of a ledger that is copied. What seals of version 2 do not cover, their rows leave empty."""
 
 USAGE = (
     "calls INTEGER NOT NULL, retries INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, "
@@ -75,10 +84,23 @@ the one that took its place, `adoptions` keeps settings that a newer version add
 succeeded which (see `succession`).
 """
 
-TABLES = {
-    table: ", ".join(filter(None, (FIRST.get(table), ADDED.get(table), NEW.get(table))))
-    for table in (*(table for table in FIRST if table != "commits"), *NEW, "commits")
-}
+CACHED_COUNTS = ("cached", "stored")
+CACHED = dict.fromkeys(
+    ("responses", "verdicts", "failures", "calls"), ", ".join(f"{name} INTEGER" for name in CACHED_COUNTS)
+)
+"""What schema 5 added: how many of the tokens in came from the server's cache, and how many went into it; NULL where it
+did not say."""
+
+
+@cache
+def tables_of(version: int) -> Mapping[str, str]:
+    """The tables of a schema since 3, and their columns without the seal."""
+    steps = {3: (FIRST,), 4: (FIRST, ADDED, NEW), 5: (FIRST, ADDED, NEW, CACHED)}[version]
+    names = dict.fromkeys(table for step in steps for table in step if table != "commits")
+    return {table: ", ".join(step[table] for step in steps if table in step) for table in (*names, "commits")}
+
+
+TABLES = tables_of(VERSION)
 
 KEYS = {
     "judges": ("name",),
@@ -98,6 +120,8 @@ KEYS = {
     "commits": ("writer", "number"),
 }
 """What there is one row of at most."""
+FIRST_KEYS = {**KEYS, "verdicts": ("case_key", "judge", "trial")}
+"""The same in schema 3."""
 
 CHECKS = {"verdicts": "CHECK ((marks IS NULL) <> (fault IS NULL))"}
 INDEXES = ("CREATE INDEX responses_key ON responses (key)",)
@@ -121,18 +145,21 @@ def _names(definition: str) -> tuple[str, ...]:
     return tuple(column.split()[0] for column in definition.split(", "))
 
 
+@cache
 def sealed_width(table: str, seal: int) -> int:
-    """How many columns a seal of that version covers: the first ones."""
-    return len(_names(FIRST.get(table, "")) if seal == 1 and table in FIRST else columns(table))
+    """How many columns a seal of that version covers: the first ones, which the schema had that it came with."""
+    version = min(max(seal, 1), SEALS) + 2
+    return len(_names(tables_of(version).get(table, TABLES[table])))
 
 
-def defaults(table: str) -> tuple[str | int | None, ...]:
-    """What the columns hold that a seal of version 1 does not cover.
+@cache
+def defaults(table: str, seal: int = 1) -> tuple[str | int | None, ...]:
+    """What the columns hold that a seal of that version does not cover.
 
-    >>> defaults("commits"), defaults("responses")
-    ((1,), ('',))
+    >>> defaults("commits"), defaults("responses"), defaults("responses", 2)
+    ((1,), ('', None, None), (None, None))
     """
-    return tuple(map(_default, ADDED[table].split(", "))) if table in ADDED else ()
+    return tuple(map(_default, TABLES[table].split(", ")[sealed_width(table, seal) :]))
 
 
 def _default(column: str) -> str | int | None:
@@ -140,10 +167,11 @@ def _default(column: str) -> str | int | None:
     return None if not value else value.strip("'") if value.startswith("'") else int(value)
 
 
-def definition(table: str) -> str:
+def definition(table: str, version: int = VERSION) -> str:
     """What stands between the brackets of CREATE TABLE."""
-    key = f"PRIMARY KEY ({', '.join(KEYS[table])})" if table in KEYS else None
-    return ", ".join(filter(None, (TABLES[table], SEAL, key, CHECKS.get(table))))
+    keys = FIRST_KEYS if version == 3 else KEYS
+    key = f"PRIMARY KEY ({', '.join(keys[table])})" if table in keys else None
+    return ", ".join(filter(None, (tables_of(version)[table], SEAL, key, CHECKS.get(table))))
 
 
 def create(connection: sqlite3.Connection) -> None:
@@ -157,8 +185,10 @@ def create(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def create_table(connection: sqlite3.Connection, table: str, name: str | None = None) -> None:
-    connection.execute(f"CREATE TABLE {name or table} ({definition(table)}) STRICT")
+def create_table(
+    connection: sqlite3.Connection, table: str, name: str | None = None, *, version: int = VERSION
+) -> None:
+    connection.execute(f"CREATE TABLE {name or table} ({definition(table, version)}) STRICT")
     if name is None:
         forbid(connection, table)
 
@@ -172,11 +202,27 @@ def forbid(connection: sqlite3.Connection, table: str) -> None:
 
 
 def forbid_older(connection: sqlite3.Connection) -> None:
-    """Let nobody commit whose seals do not cover all columns."""
+    """Let nobody commit whose rows lack what makes them members of a study."""
     connection.execute(
-        f"CREATE TRIGGER commits_outdated BEFORE INSERT ON commits WHEN NEW.seal < {SEALS} "
+        f"CREATE TRIGGER commits_outdated BEFORE INSERT ON commits WHEN NEW.seal < {OLDEST_WRITER} "
         f"BEGIN SELECT RAISE(ABORT, '{OUTDATED}'); END"
     )
+
+
+def show_newest(connection: sqlite3.Connection) -> int | None:
+    """Let a connection that only reads see tables of an older schema as those of the newest: by views of its own, in
+    which columns that were added since are empty. Gives the schema that it had to do so for."""
+    version = version_of(connection)
+    if version == VERSION:
+        return None
+    connection.execute("PRAGMA query_only = OFF")
+    for table, definition_ in tables_of(version).items():
+        there, newest = _names(definition_), columns(table)
+        if there != newest:
+            shown = ("rowid", *there, *(f"NULL AS {name}" for name in newest[len(there) :]), *_names(SEAL))
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT {', '.join(shown)} FROM main.{table}")
+    connection.execute("PRAGMA query_only = ON")
+    return version
 
 
 def version_of(connection: sqlite3.Connection) -> int:

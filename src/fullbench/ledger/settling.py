@@ -72,7 +72,7 @@ def _bill(table: str, row: Row, first: Row) -> Iterator[Row]:
     if all(second[name] == earlier[name] for name in second if name not in UNLIKE):
         return
     usage = [second[name] for name in ("calls", "retries", "tokens_in", "tokens_out", "dollars", "seconds")]
-    ending = (*usage, second["at"], "passing")
+    ending = (*usage, second["at"], "passing", second["cached"], second["stored"])
     if table == "verdicts":
         why = "a second verdict in the same case was not kept"
         yield ("judge", second["judge"], second["case_key"], second["trial"], why, *ending)

@@ -64,9 +64,10 @@ class Sqlite:
 
     def connect(self, *, read_only: bool) -> SqliteConnection:
         raw = opening.connect(self._opened.path, read_only=read_only, durability=self._durability)
+        older = schema.show_newest(raw) if read_only else None
         if not read_only and self._file is None:
             self._file = _file(self.path)
-        return SqliteConnection(raw, self._wal())
+        return SqliteConnection(raw, self._wal(), older)
 
     def gone(self) -> bool:
         return self._file is not None and _file(self.path) != self._file

@@ -24,18 +24,34 @@ INSERTS = {table: _insert(table, names) for table, names in _COLUMNS.items()}
 _SELDOM = "samples", "rater", "revision", "confidence", "blind", "guideline", "probability", "variant", "dose", "canary"
 """What most verdicts leave as it is by default: SQLite fills that in for less than it takes to hand it over."""
 _BY_DEFAULT = dict(zip(reversed(schema.columns("verdicts")), reversed(schema.defaults("verdicts")), strict=False))
-_DEFAULTS = tuple(map(_BY_DEFAULT.__getitem__, _SELDOM))
-_OFTEN = [name for name in _COLUMNS["verdicts"] if name not in _SELDOM]
-_seldom, _often = (itemgetter(*map(_COLUMNS["verdicts"].index, names)) for names in (_SELDOM, _OFTEN))
-_NARROW = _insert("verdicts", _OFTEN)
+
+
+class _Narrow:
+    """Verdicts without some columns, in which they have what is there by default."""
+
+    def __init__(self, *left_out: str) -> None:
+        names = _COLUMNS["verdicts"]
+        given = [name for name in names if name not in left_out]
+        self.statement = _insert("verdicts", given)
+        self.given, self.left_out = (itemgetter(*map(names.index, some)) for some in (given, left_out))
+        self.defaults = tuple(map(_BY_DEFAULT.__getitem__, left_out))
+
+    def fits(self, rows: Sequence[Row]) -> bool:
+        left_out, defaults = self.left_out, self.defaults
+        return all(left_out(row) == defaults for row in rows)
+
+
+_NARROW = (_Narrow(*_SELDOM, *schema.CACHED_COUNTS), _Narrow(*_SELDOM))
+"""The second is for servers that count what came from their cache."""
 
 
 class SqliteConnection:
     """A connection that may be handed from thread to thread."""
 
-    def __init__(self, raw: sqlite3.Connection, log: Path | None = None) -> None:
+    def __init__(self, raw: sqlite3.Connection, log: Path | None = None, older: int | None = None) -> None:
         self.raw = raw
         self._log = log
+        self._older = older
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         return self.raw.execute(sql, values)
@@ -50,10 +66,11 @@ class SqliteConnection:
             yield batch
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        if table == "verdicts" and all(_seldom(row) == _DEFAULTS for row in rows):
-            done = self.raw.executemany(_NARROW, map(_often, rows))
-        else:
+        narrow = next((form for form in _NARROW if form.fits(rows)), None) if table == "verdicts" else None
+        if narrow is None:
             done = self.raw.executemany(INSERTS[table], rows)
+        else:
+            done = self.raw.executemany(narrow.statement, map(narrow.given, rows))
         if done.rowcount < len(rows):
             raise Taken
 
@@ -91,7 +108,8 @@ class SqliteConnection:
         return True
 
     def ping(self) -> bool:
-        return True
+        """Not where it shows a ledger as one of an older schema that was brought up to date meanwhile."""
+        return self._older is None or schema.version_of(self.raw) == self._older
 
     def log_bytes(self) -> int | None:
         if self._log is None:

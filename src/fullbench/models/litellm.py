@@ -101,11 +101,10 @@ class LiteLLMModel:
             return Reply(prompt, usage=Usage(calls=1, dollars=None), error="an answer without a choice in it")
         tokens_in = estimate(prompt, self.model) if answer.tokens_in is None else answer.tokens_in
         tokens_out = words(answer.reasoning + answer.text) if answer.tokens_out is None else answer.tokens_out
-        cached, _ = OpenAI().cached(payload)
         tally = Tally(
-            1, 0, tokens_in, tokens_out, time.monotonic() - started, min(cached, tokens_in),
-            shares=shares_at(self.listed, self.cached_price),
-        )  # fmt: skip
+            1, 0, tokens_in, tokens_out, time.monotonic() - started, shares=shares_at(self.listed, self.cached_price)
+        )
+        tally.count_cached(tokens_in, *OpenAI().cached(payload))
         return answer.reply(prompt, tally.usage(self.listed))
 
     def _trouble(self, prompt: Prompt, error: Exception) -> Reply:

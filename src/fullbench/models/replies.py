@@ -12,7 +12,7 @@ from fullbench.models.net.complaints import Kind
 from fullbench.models.payloads import Misshapen, loaded, looks, named
 from fullbench.models.prices import FRESH, Shares
 from fullbench.models.tokens import estimate, words
-from fullbench.nouns.call import Usage
+from fullbench.nouns.call import Usage, known_sum
 from fullbench.nouns.model import Prompt
 
 
@@ -20,8 +20,8 @@ from fullbench.nouns.model import Prompt
 class Tally:
     """What one prompt has used so far.
 
-    `cached` tokens came from the server's cache and `stored` ones went into it; `shares` is what one of each costs,
-    where a fresh one costs 1.
+    `cached` tokens came from the server's cache and `stored` ones went into it, None where it does not say; `counted`
+    are the tokens in of replies that said so. `shares` is what one of each costs, where a fresh one costs 1.
     """
 
     calls: int = 0
@@ -29,8 +29,9 @@ class Tally:
     tokens_in: int = 0
     tokens_out: int = 0
     seconds: float = 0.0
-    cached: int = 0
-    stored: int = 0
+    cached: int | None = None
+    stored: int | None = None
+    counted: int = 0
     shares: Shares = FRESH
 
     def dollars(self, price: tuple[float, float] | None) -> float:
@@ -39,7 +40,7 @@ class Tally:
             return 0.0
         weighed: float = self.tokens_in
         if self.cached or self.stored:
-            weighed += self.cached * (self.shares[0] - 1) + self.stored * (self.shares[1] - 1)
+            weighed += (self.cached or 0) * (self.shares[0] - 1) + (self.stored or 0) * (self.shares[1] - 1)
         return (weighed * price[0] + self.tokens_out * price[1]) / 1e6
 
     def usage(self, price: tuple[float, float] | None) -> Usage:
@@ -47,8 +48,18 @@ class Tally:
         if self.calls:
             dollars = None if price is None else self.dollars(price)
         return Usage(
-            self.calls, self.retries, self.tokens_in, self.tokens_out, dollars, self.seconds, cached=self.cached
-        )
+            self.calls, self.retries, self.tokens_in, self.tokens_out, dollars, self.seconds, self.cached, self.stored,
+            self.counted,
+        )  # fmt: skip
+
+    def count_cached(self, tokens_in: int, cached: int | None, stored: int | None) -> None:
+        """Add what a server said of its cache in a reply to so many tokens; more than these it cannot be."""
+        if cached is not None:
+            cached = min(cached, tokens_in)
+            self.cached = known_sum(self.cached, cached)
+            self.counted += tokens_in
+        if stored is not None:
+            self.stored = known_sum(self.stored, min(stored, tokens_in - (cached or 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +104,7 @@ def read_payload(dialect: Dialect, payload: Any, prompt: Prompt, tally: Tally, m
     tally.tokens_in += estimate(prompt, model) if tokens_in is None else tokens_in
     tally.tokens_out += words(unread) if tokens_out is None else tokens_out
     if tokens_in:
-        cached, stored = dialect.cached(payload)
-        tally.cached += min(cached, tokens_in)
-        tally.stored += min(stored, tokens_in - min(cached, tokens_in))
+        tally.count_cached(tokens_in, *dialect.cached(payload))
     return result
 
 

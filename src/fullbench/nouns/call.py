@@ -14,8 +14,9 @@ class Usage:
     """What was used: calls that were answered, attempts that were not, tokens, dollars, seconds.
 
     `dollars` is None where no price is known, and stays None when added to: an unknown price is never zero. `cached`
-    are those of the tokens in that the server had in its cache. They are said at the end of a run; a ledger keeps
-    what they cost, not how many they were.
+    are those of the tokens in that came from the server's cache, `stored` those that went into it; each is None where
+    no server said so, and the sum of what was said where some did. `counted` are the tokens in of the calls that said
+    what came from a cache: what `cached` is a share of.
     """
 
     calls: int = 0
@@ -24,7 +25,9 @@ class Usage:
     tokens_out: int = 0
     dollars: float | None = 0.0
     seconds: float = 0.0
-    cached: int = field(default=0, compare=False)
+    cached: int | None = None
+    stored: int | None = None
+    counted: int = field(default=0, compare=False)
 
     def __add__(self, other: Usage) -> Usage:
         if self is NOTHING:
@@ -37,8 +40,15 @@ class Usage:
             self.tokens_out + other.tokens_out,
             dollars,
             self.seconds + other.seconds,
-            self.cached + other.cached,
+            known_sum(self.cached, other.cached),
+            known_sum(self.stored, other.stored),
+            self.counted + other.counted,
         )
+
+    @property
+    def share_cached(self) -> float | None:
+        """The share of the tokens in that came from a cache, among those of which a server said it."""
+        return None if self.cached is None or not self.counted else self.cached / self.counted
 
     def over(self, parts: int) -> Usage:
         """What one of so many parts used, in the mean; a call at least, and tokens rounded up."""
@@ -55,6 +65,15 @@ class Usage:
 
 
 NOTHING = Usage()
+
+
+def known_sum(one: int | None, other: int | None) -> int | None:
+    """The sum of what is known; None where neither is.
+
+    >>> known_sum(2, 3), known_sum(None, 3), known_sum(None, None)
+    (5, 3, None)
+    """
+    return other if one is None else one if other is None else one + other
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -10,6 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.call import Usage
 from fullbench.web.database import writing
 from fullbench.web.people import studies
 from fullbench.web.results import boards, panels, tables, updater
@@ -237,3 +239,17 @@ def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, v
     assert organiser.submit("/panels", {**wish, "name": "空"}).status_code == 303
     assert organiser.submit("/panels/delete", {"name": "空"}).status_code == 303
     assert "空" not in organiser.get("/panels").text
+
+
+def test_a_judges_card_says_what_came_from_its_servers_cache(app, settings, viewer):
+    with Ledger(settings.ledger) as ledger:
+        ruled = [verdict for verdict in ledger.verdicts() if verdict.judge == "steady"][:3]
+        counts = [Usage(1, 0, 900, 40, 0.002, 0.5, cached, 0, 900) for cached in (700, 0, 61)]
+        for verdict, used in zip(ruled, counts, strict=True):
+            ledger.add(replace(verdict, judge="cacher", usage=used, exchanges=()))
+    updater.update(app.state.engine, app.state.ledger)
+    for language, words in (("en", ("from cache", "from cache %")), ("zh", ("来自缓存的词元", "来自缓存 %"))):
+        card = viewer.get(Served().judge("cacher"), headers={"Accept-Language": language}).text
+        assert all(word in card for word in words)
+        assert {">761<", ">28.2<"} <= set(re.findall(r">[\d.]+<", card))
+        assert words[1] not in viewer.get(Served().judge("steady"), headers={"Accept-Language": language}).text

@@ -55,7 +55,7 @@ _EARLIEST = (
     "LEFT JOIN (SELECT {key} AS belongs, min(rowid) AS place FROM {table} WHERE rowid > ? GROUP BY {key}) AS earliest "
     "ON earliest.belongs = {host}.key LEFT JOIN {table} ON {table}.rowid = earliest.place"
 )
-_USED = ("calls", "retries", "tokens_in", "tokens_out", "dollars", "seconds", "at")
+_USED = ("calls", "retries", "tokens_in", "tokens_out", "dollars", "seconds", "at", "cached", "stored")
 
 INLINED = {
     "items": Inlined(

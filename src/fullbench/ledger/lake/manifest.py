@@ -22,8 +22,9 @@ from fullbench.ledger.chain import Head
 from fullbench.ledger.lake.stores import Store
 from fullbench.ledger.signing import Signature
 
-FORMAT = 2
-"""Since 2, rows of some tables stand within those of others (see `inlined`); segments of before are read as well."""
+FORMAT = 3
+"""Since 2, rows of some tables stand within those of others (see `inlined`); since 3, rows count cached tokens.
+Segments of before are read as well."""
 FOLDER = "manifest"
 
 

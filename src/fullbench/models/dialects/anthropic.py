@@ -120,6 +120,6 @@ class Anthropic(Dialect):
         cached = total(usage.get(name) for name in ("cache_read_input_tokens", "cache_creation_input_tokens"))
         return None if fresh is None else fresh + (cached or 0), count(usage.get("output_tokens"))
 
-    def cached(self, payload: Mapping[str, Any]) -> tuple[int, int]:
+    def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        return count(usage.get("cache_read_input_tokens")) or 0, count(usage.get("cache_creation_input_tokens")) or 0
+        return count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))

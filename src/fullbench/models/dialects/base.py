@@ -92,9 +92,10 @@ class Dialect(ABC):
         """The tokens that the server counted, in and out; None where it did not. A reply without an answer has a bill
         as well."""
 
-    def cached(self, payload: Mapping[str, Any]) -> tuple[int, int]:
-        """Of the tokens in, how many came from the server's cache and how many went into it; 0 where it is not said."""
-        return 0, 0
+    def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        """Of the tokens in, how many came from the server's cache and how many went into it; None where it does not
+        say."""
+        return None, None
 
     def kept(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
         """What is kept with the answer of how it was asked for; a generator's seed."""

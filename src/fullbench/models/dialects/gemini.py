@@ -109,5 +109,5 @@ class Gemini(Dialect):
         tokens_out = None if visible is None and thinking is None else (visible or 0) + (thinking or 0)
         return count(usage.get("promptTokenCount")), tokens_out
 
-    def cached(self, payload: Mapping[str, Any]) -> tuple[int, int]:
-        return count(usage_of(payload.get("usageMetadata")).get("cachedContentTokenCount")) or 0, 0
+    def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        return count(usage_of(payload.get("usageMetadata")).get("cachedContentTokenCount")), None

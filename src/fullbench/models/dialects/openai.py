@@ -103,9 +103,9 @@ class OpenAI(Dialect):
         usage = usage_of(payload.get("usage"))
         return count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
 
-    def cached(self, payload: Mapping[str, Any]) -> tuple[int, int]:
+    def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        return count(usage_of(usage.get("prompt_tokens_details")).get("cached_tokens")) or 0, 0
+        return count(usage_of(usage.get("prompt_tokens_details")).get("cached_tokens")), None
 
 
 def _first_tokens(logprobs: Any) -> dict[str, float]:

@@ -94,9 +94,9 @@ class Responses(Dialect):
         usage = usage_of(payload.get("usage"))
         return count(usage.get("input_tokens")), count(usage.get("output_tokens"))
 
-    def cached(self, payload: Mapping[str, Any]) -> tuple[int, int]:
+    def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        return count(usage_of(usage.get("input_tokens_details")).get("cached_tokens")) or 0, 0
+        return count(usage_of(usage.get("input_tokens_details")).get("cached_tokens")), None
 
 
 def _format(prompt: Prompt) -> dict[str, Any] | None:

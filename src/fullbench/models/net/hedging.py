@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 from fullbench.models.dialects import Answer
 from fullbench.models.replies import Tally, Trouble
+from fullbench.nouns.call import known_sum
 
 RECENT = 200
 ENOUGH = 20
@@ -56,7 +58,7 @@ async def race(post: Post, after: float, tally: Tally) -> Answer | Trouble:
         _add(tally, used)
     if running and isinstance(result, Answer):
         won = next(used for used in tallies if used.calls)
-        _add(tally, Tally(1, 0, won.tokens_in, won.tokens_out, cached=won.cached, stored=won.stored))
+        _add(tally, replace(won, calls=1, retries=0, seconds=0.0))
     return result
 
 
@@ -81,5 +83,6 @@ def _add(tally: Tally, more: Tally) -> None:
     tally.retries += more.retries
     tally.tokens_in += more.tokens_in
     tally.tokens_out += more.tokens_out
-    tally.cached += more.cached
-    tally.stored += more.stored
+    tally.cached = known_sum(tally.cached, more.cached)
+    tally.stored = known_sum(tally.stored, more.stored)
+    tally.counted += more.counted

@@ -28,6 +28,10 @@ def odd(usage: Usage) -> str:
         value = getattr(usage, name)
         if not isinstance(value, int) or not 0 <= value < LARGEST:
             return f"{name} is {str(value)[:40]}"
+    for name in ("cached", "stored"):
+        value = getattr(usage, name)
+        if value is not None and not (isinstance(value, int) and 0 <= value < LARGEST):
+            return f"{name} is {str(value)[:40]}"
     for name in ("dollars", "seconds"):
         value = getattr(usage, name)
         if value is not None and not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
