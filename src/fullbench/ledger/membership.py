@@ -43,8 +43,7 @@ def asking_contents(study: str, items: Iterable[str]) -> list[tuple[str, Sequenc
     wanted = iter(dict.fromkeys(items))
     queries: list[tuple[str, Sequence[Any]]] = []
     while chunk := list(islice(wanted, CHUNK)):
-        marks = ", ".join("?" * len(chunk))
-        sql = f"SELECT item, item_key, revision FROM study_items WHERE study = ? AND item IN ({marks})"
+        sql = f"SELECT item, item_key, revision FROM study_items WHERE study = ? AND item IN ({_marks(chunk)})"
         queries.append((sql, (study, *chunk)))
     return queries
 
@@ -78,7 +77,7 @@ def strangers(reader: Connection, study: str, keys: Sequence[str]) -> Iterator[t
     """Those of these cases that are no members of a study yet, each with its item's key and id."""
     for start in range(0, len(keys), CHUNK):
         chunk = keys[start : start + CHUNK]
-        marks = ", ".join("?" * len(chunk))
+        marks = _marks(chunk)
         sql = (
             "SELECT DISTINCT cases.key, cases.item_key, items.item FROM cases JOIN items ON items.key = cases.item_key "
             f"WHERE cases.key IN ({marks}) AND cases.key NOT IN (SELECT case_key FROM study_cases WHERE study = ? "
@@ -95,15 +94,23 @@ def since(reader: Connection, place: int, limit: int) -> list[tuple[int, str, st
 
 def of_verdicts(reader: Connection, places: Sequence[int]) -> dict[int, list[str]]:
     """The studies of the verdicts at these places: the one each was added to, and all that its case is a member of."""
+    every = studies(reader)
     found: dict[int, list[str]] = {}
     for start in range(0, len(places), CHUNK):
         chunk = places[start : start + CHUNK]
-        marks = ", ".join("?" * len(chunk))
+        sql = f"SELECT rowid, case_key, study FROM verdicts WHERE rowid IN ({_marks(chunk)})"
+        rows = reader.execute(sql, chunk).fetchall()
+        keys = list({case for _, case, _ in rows})
+        # The index has the study first: asked for the case alone, SQLite reads every member of every study.
         sql = (
-            f"SELECT rowid, study FROM verdicts WHERE rowid IN ({marks}) UNION "
-            "SELECT verdicts.rowid, study_cases.study FROM verdicts JOIN study_cases "
-            f"ON study_cases.case_key = verdicts.case_key WHERE verdicts.rowid IN ({marks})"
+            f"SELECT case_key, study FROM study_cases WHERE study IN ({_marks(every)}) AND case_key IN ({_marks(keys)})"
         )
-        for number, study in reader.execute(sql, (*chunk, *chunk)):
-            found.setdefault(number, []).append(study)
+        members: dict[str, list[str]] = {}
+        for case, study in reader.execute(sql, (*every, *keys)):
+            members.setdefault(case, []).append(study)
+        found.update((number, sorted({own, *members.get(case, ())})) for number, case, own in rows)
     return found
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 import orjson
 from sqlalchemy import Connection, Engine, bindparam, delete, func, select, text, update
@@ -20,8 +21,9 @@ from fullbench.web.database import reading, writing
 from fullbench.web.results import rulings, search, tables
 from fullbench.web.results.entering import Batch
 from fullbench.web.results.flags import FLAGS
+from fullbench.web.results.known_cases import KnownCases
 from fullbench.web.results.pseudonyms import any_named
-from fullbench.web.results.rows import chunks, get_state, set_state, version
+from fullbench.web.results.rows import chunks, get_state, many, set_state, version
 from fullbench.web.words import key
 
 BATCH = 4_000
@@ -31,6 +33,11 @@ SAID = 20_000
 """After so many new verdicts the log says how far it is."""
 LOCK = 0x6675_6C6C
 ANOTHER = key("Another server fills this site's database from another ledger; give each its own --data or --database.")
+_FLAGGING = (
+    update(tables.verdicts)
+    .where(tables.verdicts.c.id == bindparam("of"))
+    .values({name: bindparam(f"now_{name}") for name in FLAGS})
+)
 log = logging.getLogger("fullbench.web.results")
 
 
@@ -77,10 +84,10 @@ def fill(
     with sole(engine) as connection:
         Batch(connection).set_aside(ledger)
     _, aside = ledger.superseded(-1)
-    added = 0
+    added, known = 0, KnownCases()
     while going():
         with sole(engine) as connection:
-            count, full = Batch(connection, only=study, aside=aside).take(ledger, batch)
+            count, full = Batch(connection, study, aside, known).take(ledger, batch)
         added += count
         if added // SAID > (added - count) // SAID:
             with reading(engine) as connection:
@@ -189,28 +196,27 @@ def _flag(connection: Connection, meetings: Sequence[int]) -> None:
     grouped: dict[int, list[rulings.Ruling]] = {}
     specs: dict[int, str] = {}
     before: dict[int, tuple[int, ...]] = {}
+    numbers = cache(lambda text: tuple(orjson.loads(text)))
     for row in connection.execute(select(*columns).where(v.meeting_id.in_(meetings))):
         meeting, id_, judge, trial, rater, shown, marks, spec, *earlier = row
-        parsed = None if marks is None else tuple(orjson.loads(marks))
-        name, order = known[judge][1], tuple(orjson.loads(shown))
+        parsed = None if marks is None else numbers(marks)
+        name = known[judge][1]
         person, panel = rulings.is_person(name), rulings.is_panel(name)
-        ruling = rulings.Ruling(id_, judge, person, panel, trial, rater, order, parsed)
+        ruling = rulings.Ruling(id_, judge, person, panel, trial, rater, numbers(shown), parsed)
         grouped.setdefault(meeting, []).append(ruling)
         specs[meeting] = known[spec][1]
         before[id_] = tuple(earlier)
     weighed = {meeting: rulings.weigh(together, specs[meeting]) for meeting, together in grouped.items()}
     changed = [
-        {"of": id_} | {name: int(value) for name, value in vars(flagged).items()}
+        {"of": id_} | {f"now_{name}": int(value) for name, value in vars(flagged).items()}
         for some in weighed.values()
         for id_, flagged in some.items()
         if tuple(vars(flagged).values()) != before[id_]
     ]
-    if changed:
-        connection.execute(update(tables.verdicts).where(v.id == bindparam("of")), changed)
+    many(connection, _FLAGGING, changed)
     m = tables.meetings.c
     rows = connection.execute(select(m.id, m.doubt).where(m.id.in_(meetings)))
     doubts = [
         {"of": id_, "doubt": now} for id_, was in rows if (now := rulings.doubt(weighed.get(id_, {}).values())) != was
     ]
-    if doubts:
-        connection.execute(update(tables.meetings).where(m.id == bindparam("of")), doubts)
+    many(connection, text("UPDATE public_meetings SET doubt = :doubt WHERE id = :of"), doubts)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fullbench.figures.judging import shape
 from fullbench.ledger.store import Ledger
@@ -17,8 +16,10 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.verdict import FAULTS, PILOT, Verdict
 from fullbench.web.accounts.users import pseudonyms, unnamed_tags
+from fullbench.web.database import insert_here
 from fullbench.web.results import search, tables
 from fullbench.web.results.flags import FLAGS
+from fullbench.web.results.known_cases import KnownCase, KnownCases
 from fullbench.web.results.pseudonyms import unnamed
 from fullbench.web.results.rows import (
     Row,
@@ -26,6 +27,7 @@ from fullbench.web.results.rows import (
     get_state,
     insert_all,
     known,
+    many,
     name_ids,
     next_id,
     put,
@@ -38,6 +40,7 @@ TITLE = 300
 Once = tuple[str, str, int, str, int]
 """Case, judge, trial, rater and revision of a verdict."""
 SHAPES = ("scores", "pairs", "rankings")
+_NO_FLAGS = dict.fromkeys(FLAGS, 0)
 
 
 @dataclass
@@ -45,13 +48,13 @@ class Batch:
     """One batch of verdicts on their way into the catalogue."""
 
     connection: Connection
-    names: dict[tuple[str, str], int] = field(default_factory=dict)
-    study: int = 0
     only: str | None = None
     """The one study whose verdicts enter; None: of every study."""
-    pieces: dict[str, dict[str, None]] = field(default_factory=dict)
     aside: Mapping[str, set[str]] = field(default_factory=dict)
     """By study, cases on contents that later ones took the place of."""
+    known: KnownCases = field(default_factory=KnownCases)
+    """What earlier batches of the same filler brought."""
+    study: int = 0
 
     def take(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
         """Read the next batch from the ledger: how many verdicts are new, and whether there may be more."""
@@ -65,7 +68,14 @@ class Batch:
             return count, more
         by_study = _by_study(ledger, batch)
         by_study = by_study if self.only is None else {self.only: by_study.get(self.only, [])}
-        cases = {case.key: case for case in ledger.cases({verdict.case for _, verdict in batch})}
+        self.known.check(self.connection)
+        unknown = {
+            verdict.case
+            for study, entered in by_study.items()
+            for verdict in entered
+            if (study, verdict.case) not in self.known.cases
+        }
+        cases = {case.key: case for case in ledger.cases(unknown)}
         places = {_once(verdict): number for number, verdict in reversed(batch)}
         for study, entered in by_study.items():
             count += self.enter(study, entered, cases, places)
@@ -132,43 +142,75 @@ class Batch:
     ) -> int:
         """Put verdicts of a study into the catalogue; those that are there already are left out, those that take the
         place of an earlier revision replace it, votes of pilots stay out. `places` are the ledger's."""
-        connection = self.connection
+        connection, known = self.connection, self.known.cases
         aside = self.aside.get(study, set())
         entered = [verdict for verdict in entered if verdict.case not in aside and not verdict.rater.startswith(PILOT)]
+        self.known.check(connection)
         self._name(study, entered)
-        items = self._items(entered, heard)
-        cases = self._cases(entered, items)
-        entered = self._unknown(entered, cases)
-        if not entered:
-            return 0
-        keys = [meeting_key(study, verdict) for verdict in entered]
-        meetings, fresh = known(connection, tables.meetings, "key", keys)
-        self._meetings(
-            {key: verdict for key, verdict in zip(keys, entered, strict=True) if key in fresh}, meetings, items
-        )
-        put(connection, tables.dirty, [{"meeting_id": id_} for id_ in {meetings[key] for key in keys}],
+        learnt, fresh = self._learn(study, entered, heard)
+        entered = self._unknown(study, entered, fresh)
+        if entered:
+            self._insert(study, entered, places or {})
+            set_state(connection, "version", version(connection) + 1)
+        for key in learnt - heard.keys():  # the ledger may have such a case later
+            del known[study, key]
+        self.known.left(version(connection))
+        return len(entered)
+
+    def _insert(self, study: str, entered: Sequence[Verdict], places: Mapping[Once, int]) -> None:
+        connection, known = self.connection, self.known.cases
+        cases = [known[study, verdict.case] for verdict in entered]
+        put(connection, tables.dirty, [{"meeting_id": id_} for id_ in dict.fromkeys(case.meeting for case in cases)],
             ["meeting_id"], ["meeting_id"])  # fmt: skip
         # The words of a verdict that a revision took away stay in the search: its id must not come back.
         start = max(next_id(connection, tables.verdicts), int(get_state(connection, "next verdict") or 0))
         set_state(connection, "next verdict", start + len(entered))
         rows = [
-            self._row(start + place, verdict, cases[verdict.case], items[verdict.item], meetings[key])
-            | {"place": (places or {}).get(_once(verdict))}
-            for place, (verdict, key) in enumerate(zip(entered, keys, strict=True))
+            self._row(id_, verdict, case, places.get(_once(verdict)))
+            for id_, (verdict, case) in enumerate(zip(entered, cases, strict=True), start)
         ]
         insert_all(connection, tables.verdicts, rows)
         shown = [
             {"contestant_id": who, "judge_id": row["judge_id"], "verdict_id": row["id"]}
-            for row in rows
-            for who in set(orjson.loads(row["shown"]))
+            for row, case in zip(rows, cases, strict=True)
+            for who in case.contestants
         ]
         insert_all(connection, tables.shown, shown)
-        self._count(rows, 1)
-        search.add(
-            connection, [(row["id"], self._words(verdict, heard)) for row, verdict in zip(rows, entered, strict=True)]
+        self._count([(row, case.contestants) for row, case in zip(rows, cases, strict=True)], 1)
+        words = (
+            " ".join((case.words, *search.pieces(verdict.text))) for verdict, case in zip(entered, cases, strict=True)
         )
-        set_state(connection, "version", version(connection) + 1)
-        return len(rows)
+        search.add(connection, enumerate(words, start))
+
+    def _learn(self, study: str, entered: Sequence[Verdict], heard: Mapping[str, Case]) -> tuple[set[str], set[int]]:
+        """Learn of the cases that are not known yet, and bring those that the catalogue lacks into it, with items and
+        meetings: the keys of the former, the ids of the latter."""
+        first: dict[str, Verdict] = {}
+        for verdict in entered:
+            if (study, verdict.case) not in self.known.cases:
+                first.setdefault(verdict.case, verdict)
+        items = self._items(first.values(), heard)
+        cases, fresh = self._cases(first.values(), items)
+        keys = {case: meeting_key(study, verdict) for case, verdict in first.items()}
+        meetings, lacking = known(self.connection, tables.meetings, "key", keys.values())
+        brought = {keys[case]: verdict for case, verdict in first.items() if keys[case] in lacking}
+        self._meetings(brought, meetings, items)
+        names = self.known.names
+        for key, verdict in first.items():
+            shown = [names["contestant", name] for name in verdict.contestants]
+            self.known.cases[study, key] = KnownCase(
+                cases[key],
+                items[verdict.item],
+                meetings[keys[key]],
+                names["ballot", verdict.ballot],
+                names["criterion", verdict.criterion],
+                shape_code(verdict),
+                orjson.dumps(shown).decode(),
+                orjson.dumps(verdict.samples).decode() if any(verdict.samples) else "",
+                tuple(set(shown)),
+                _words(verdict.item, heard.get(key)),
+            )
+        return set(first), fresh
 
     def _meetings(self, fresh: Mapping[str, Verdict], ids: Mapping[str, int], items: Mapping[str, int]) -> None:
         """Enter meetings by one verdict of each."""
@@ -178,7 +220,7 @@ class Batch:
         ]
         insert_all(self.connection, tables.meetings, rows)
         compared = [
-            {"contestant_id": self.names["contestant", name], "meeting_id": ids[key]}
+            {"contestant_id": self.known.names["contestant", name], "meeting_id": ids[key]}
             for key, verdict in fresh.items()
             for name in set(verdict.contestants)
         ]
@@ -186,13 +228,17 @@ class Batch:
 
     def _name(self, study: str, entered: Sequence[Verdict]) -> None:
         wanted = {("study", study)}
-        for verdict in entered:
-            wanted |= {("judge", verdict.judge), ("ballot", verdict.ballot), ("criterion", verdict.criterion)}
-            wanted |= {("rater", verdict.rater), *(("contestant", name) for name in verdict.contestants)}
-        self.names = name_ids(self.connection, wanted)
-        self.study = self.names["study", study]
+        wanted |= {("judge", name) for name in {verdict.judge for verdict in entered}}
+        wanted |= {("rater", name) for name in {verdict.rater for verdict in entered}}
+        wanted |= {("ballot", name) for name in {verdict.ballot for verdict in entered}}
+        wanted |= {("criterion", name) for name in {verdict.criterion for verdict in entered}}
+        shown = {verdict.contestants for verdict in entered}
+        wanted |= {("contestant", name) for names in shown for name in names}
+        if not wanted <= self.known.names.keys():
+            self.known.names = name_ids(self.connection, wanted)
+        self.study = self.known.names["study", study]
 
-    def _items(self, entered: Sequence[Verdict], heard: Mapping[str, Case]) -> dict[str, int]:
+    def _items(self, entered: Collection[Verdict], heard: Mapping[str, Case]) -> dict[str, int]:
         """The items' ids. A case that is heard of for the first time brings its item's question and tags."""
         names = dict.fromkeys(verdict.item for verdict in entered)
         places = {name: place_of(self.study, name) for name in names}
@@ -219,7 +265,8 @@ class Batch:
         put(self.connection, tables.tags, tags, ["item_id", "name"], ["value"])
         return ids
 
-    def _cases(self, entered: Sequence[Verdict], items: Mapping[str, int]) -> dict[str, int]:
+    def _cases(self, entered: Collection[Verdict], items: Mapping[str, int]) -> tuple[dict[str, int], set[int]]:
+        """The cases' ids, and those that are new."""
         places = {verdict.case: place_of(self.study, verdict.case) for verdict in entered}
         by_place, fresh = known(self.connection, tables.cases, "place", places.values())
         ids = {key: by_place[place] for key, place in places.items()}
@@ -230,89 +277,88 @@ class Batch:
             if place in fresh
         ]
         insert_all(self.connection, tables.cases, rows)
-        return ids
+        return ids, {by_place[place] for place in fresh}
 
-    def _unknown(self, entered: Sequence[Verdict], cases: Mapping[str, int]) -> list[Verdict]:
+    def _unknown(self, study: str, entered: Sequence[Verdict], fresh: Collection[int]) -> list[Verdict]:
         """The verdicts that are not there yet, of each judge, case, trial and rater the latest revision; an earlier
-        one that is there is taken away."""
-        v = tables.verdicts.c
+        one that is there is taken away. On the cases `fresh` there are none."""
+        v, names = tables.verdicts.c, self.known.names
+        cases = {verdict.case: self.known.cases[study, verdict.case].id for verdict in entered}
+        judges = [names["judge", name] for name in {verdict.judge for verdict in entered}]
         there: dict[tuple[int, ...], tuple[int, int]] = {}
-        for chunk in chunks({cases[verdict.case] for verdict in entered}):
+        for chunk in chunks(set(cases.values()).difference(fresh)):
             rows = self.connection.execute(
-                select(v.case_id, v.judge_id, v.trial, v.rater_id, v.id, v.revision).where(v.case_id.in_(chunk))
+                select(v.case_id, v.judge_id, v.trial, v.rater_id, v.id, v.revision).where(
+                    v.case_id.in_(chunk), v.judge_id.in_(judges)
+                )
             )
             there.update((tuple(row[:4]), (row[4], row[5])) for row in rows)
-        fresh: dict[tuple[int, ...], Verdict] = {}
+        latest: dict[tuple[int, ...], Verdict] = {}
         for verdict in entered:
-            place = (cases[verdict.case], self.names["judge", verdict.judge], verdict.trial,
-                     self.names["rater", verdict.rater])  # fmt: skip
-            before = fresh[place].revision if place in fresh else there[place][1] if place in there else -1
+            place = (cases[verdict.case], names["judge", verdict.judge], verdict.trial, names["rater", verdict.rater])
+            before = latest[place].revision if place in latest else there[place][1] if place in there else -1
             if verdict.revision > before:
-                fresh[place] = verdict
-        self._take_away([there[place][0] for place in fresh if place in there])
-        return list(fresh.values())
+                latest[place] = verdict
+        self._take_away([there[place][0] for place in latest if place in there])
+        return list(latest.values())
 
     def _take_away(self, ids: Iterable[int]) -> None:
         """Drop verdicts that later revisions take the place of; a search that finds their words shows none of them."""
         for chunk in chunks(ids):
             gone = self.connection.execute(select(tables.verdicts).where(tables.verdicts.c.id.in_(chunk))).mappings()
-            self._count([dict(row) for row in gone], -1)
+            self._count([(dict(row), set(orjson.loads(row["shown"]))) for row in gone], -1)
             self.connection.execute(delete(tables.verdicts).where(tables.verdicts.c.id.in_(chunk)))
             self.connection.execute(delete(tables.shown).where(tables.shown.c.verdict_id.in_(chunk)))
 
-    def _row(self, id_: int, verdict: Verdict, case: int, item: int, meeting: int) -> Row:
-        shown = [self.names["contestant", name] for name in verdict.contestants]
+    def _row(self, id_: int, verdict: Verdict, case: KnownCase, place: int | None) -> Row:
+        names = self.known.names
         return {
             "id": id_,
             "study_id": self.study,
-            "case_id": case,
-            "judge_id": self.names["judge", verdict.judge],
+            "case_id": case.id,
+            "judge_id": names["judge", verdict.judge],
             "trial": verdict.trial,
-            "rater_id": self.names["rater", verdict.rater],
+            "rater_id": names["rater", verdict.rater],
             "revision": verdict.revision,
-            "item_id": item,
-            "meeting_id": meeting,
-            "ballot_id": self.names["ballot", verdict.ballot],
-            "criterion_id": self.names["criterion", verdict.criterion],
+            "item_id": case.item,
+            "meeting_id": case.meeting,
+            "ballot_id": case.ballot,
+            "criterion_id": case.criterion,
             "fault": 0 if verdict.fault is None else FAULTS.index(verdict.fault) + 1,
-            "shape": shape_code(verdict),
-            "shown": orjson.dumps(shown).decode(),
-            "samples": orjson.dumps(verdict.samples).decode() if any(verdict.samples) else "",
+            "shape": case.shape,
+            "shown": case.shown,
+            "samples": case.samples,
             "marks": None if verdict.marks is None else orjson.dumps(verdict.marks).decode(),
-            **dict.fromkeys(FLAGS, 0),
+            **_NO_FLAGS,
+            "place": place,
         }
 
-    def _count(self, rows: Sequence[Row], sign: int) -> None:
-        """Count rows in, or out again."""
+    def _count(self, shown: Sequence[tuple[Row, Collection[int]]], sign: int) -> None:
+        """Count rows in, or out again, each with whom it shows."""
         counts: Counter[tuple[int, ...]] = Counter()
-        last = max((row["id"] for row in rows), default=0)
-        for row in rows:
+        for row, contestants in shown:
+            judge = (row["study_id"], row["judge_id"])
             kind = (row["ballot_id"], row["criterion_id"], row["fault"], row["shape"])
-            for who in {0, *orjson.loads(row["shown"])}:
-                counts[row["study_id"], row["judge_id"], who, *kind] += sign
+            for who in (0, *contestants):
+                counts[*judge, who, *kind] += sign
+        last = max((row["id"] for row, _ in shown), default=0)
         keys = ["study_id", "judge_id", "contestant_id", "ballot_id", "criterion_id", "fault", "shape"]
-        insertion: Any = (sqlite if self.connection.dialect.name == "sqlite" else postgresql).insert(tables.counts)
-        change = {"n": tables.counts.c.n + insertion.excluded.n} | (
-            {"last": insertion.excluded.last} if sign > 0 else {}
-        )
+        insertion = insert_here(self.connection, tables.counts)
+        change: dict[str, Any] = {"n": tables.counts.c.n + insertion.excluded.n}
+        if sign > 0:
+            change["last"] = insertion.excluded.last
         more = insertion.on_conflict_do_update(index_elements=keys, set_=change)
-        if counts:
-            counted = [dict(zip([*keys, "n", "last"], (*key, n, last), strict=True)) for key, n in counts.items()]
-            self.connection.execute(more, counted)
+        names = (*keys, "n", "last")
+        many(self.connection, more, [dict(zip(names, (*key, n, last), strict=True)) for key, n in counts.items()])
 
-    def _words(self, verdict: Verdict, heard: Mapping[str, Case]) -> dict[str, None]:
-        """The pieces of what was asked, answered and said in a case; those of the case are cut once."""
-        if verdict.case not in self.pieces:
-            case = heard.get(verdict.case)
-            asked = [] if case is None else [turn.text for turn in case.item.turns]
-            if case is not None:
-                asked += [
-                    case.item.reference or "",
-                    *case.item.captions,
-                    *(response.text for response in case.responses),
-                ]
-            self.pieces[verdict.case] = search.pieces("\n".join([verdict.item, *asked]))
-        return {**self.pieces[verdict.case], **search.pieces(verdict.text)}
+
+def _words(item: str, case: Case | None) -> str:
+    """The pieces of what was asked and answered in a case, with blanks between them."""
+    texts = [item]
+    if case is not None:
+        texts += [turn.text for turn in case.item.turns]
+        texts += [case.item.reference or "", *case.item.captions, *(response.text for response in case.responses)]
+    return " ".join(search.pieces("\n".join(texts)))
 
 
 def _by_study(ledger: Ledger, batch: Sequence[tuple[int, Verdict]]) -> dict[str, list[Verdict]]:

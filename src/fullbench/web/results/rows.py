@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Table, func, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import ClauseElement, Connection, Insert, Table, func, insert, select
 
+from fullbench.web.database import insert_here
 from fullbench.web.results import tables
 
 CHUNK = 500
@@ -31,13 +32,9 @@ def set_state(connection: Connection, name: str, value: object) -> None:
 
 def put(connection: Connection, table: Table, rows: Sequence[Row], key: list[str], change: list[str]) -> None:
     """Insert rows; where the key is there, change the columns named."""
-    if not rows:
-        return
-    insertion: Any = (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
-    connection.execute(
-        insertion.on_conflict_do_update(index_elements=key, set_={name: insertion.excluded[name] for name in change}),
-        rows,
-    )
+    insertion = insert_here(connection, table)
+    changed = {name: insertion.excluded[name] for name in change}
+    many(connection, insertion.on_conflict_do_update(index_elements=key, set_=changed), rows)
 
 
 def chunks(values: Iterable[Value], size: int = CHUNK) -> Iterator[tuple[Value, ...]]:
@@ -69,11 +66,21 @@ def known(connection: Connection, table: Table, column: str, values: Iterable[st
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-    """Insert many rows with the same columns; the statement is compiled once and handed to the driver."""
+    """Insert many rows with the same columns."""
+    many(connection, insert(table), rows)
+
+
+def many(connection: Connection, statement: ClauseElement, rows: Sequence[Row]) -> None:
+    """Execute a statement for many rows with the same names; it is compiled once and handed to the driver."""
     if not rows:
         return
-    compiled: Any = insert(table).compile(dialect=connection.dialect, column_keys=list(rows[0]))
-    values: Any = [tuple(row[name] for name in compiled.positiontup) for row in rows] if compiled.positional else rows
+    named = list(rows[0]) if isinstance(statement, Insert) else None
+    compiled: Any = statement.compile(dialect=connection.dialect, column_keys=named)
+    values: Any = rows
+    if compiled.positional:
+        names = compiled.positiontup
+        picked = itemgetter(*names)
+        values = list(map(picked, rows)) if len(names) > 1 else [(picked(row),) for row in rows]
     connection.exec_driver_sql(str(compiled), values)
 
 

@@ -6,7 +6,8 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cache
+from itertools import combinations_with_replacement
 from typing import TypeVar
 
 from fullbench.errors import InputError
@@ -98,14 +99,21 @@ def _order(marks: Sequence[float]) -> list[int]:
 def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
     """The flags of every verdict of one meeting."""
     marked = [ruling for ruling in rulings if ruling.marks is not None]
-    judges = [ruling for ruling in marked if not ruling.person and not ruling.panel]
-    kinds = {(ruling.judge, tuple(sorted(ruling.turned().items()))): ruling for ruling in judges}
+    turned = {ruling.id: ruling.turned() for ruling in marked}
+    # Many verdicts say one of few things: each two of these are compared once.
+    says = {id_: tuple(sorted(marks.items())) for id_, marks in turned.items()}
+    against = cache(lambda one, two: opposed(dict(one), dict(two), spec))
+    judges: dict[tuple[tuple[int, float], ...], set[int]] = defaultdict(set)
+    for ruling in marked:
+        if not ruling.person and not ruling.panel:
+            judges[says[ruling.id]].add(ruling.judge)
     split = any(
-        first.judge != second.judge and opposed(first.turned(), second.turned(), spec)
-        for first, second in combinations(kinds.values(), 2)
+        len(judges[one] | judges[two]) > 1 and against(one, two)
+        for one, two in combinations_with_replacement(judges, 2)
     )
-    people = combined([ruling.turned() for ruling in marked if ruling.person], spec)
+    people = combined([turned[ruling.id] for ruling in marked if ruling.person], spec)
     clear = people is not None and len(people) > 1 and winner(list(people.values())) is not None
+    joint = () if people is None else tuple(people.items())
     orders = _by_order(marked)
     turned_round, both = _turned_round(orders), _both(orders)
     heard = Counter((ruling.judge, ruling.rater, ruling.order) for ruling in rulings)
@@ -116,7 +124,7 @@ def weigh(rulings: Sequence[Ruling], spec: str) -> dict[int, Flags]:
             split=split,
             swapped=ruling.id in turned_round,
             met=met,
-            opposed=met and people is not None and opposed(ruling.turned(), people, spec),
+            opposed=met and against(says[ruling.id], joint),
             both=ruling.id in both,
             again=heard[ruling.judge, ruling.rater, ruling.order] > 1,
             decided=len(ruling.order) > 1 and ruling.marks is not None and winner(ruling.marks) is not None,
