@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import logging
 import os
 import sys
 import warnings
 from typing import Any
+
+from fullbench.cli.streams import Nowhere, flushed, ready
+
+OF_THE_MACHINE = {
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP,
+}  # fmt: skip
+"""What a disk, its permissions and its paths refuse is no defect of ours, wherever it is met."""
 
 
 def main() -> None:
@@ -17,11 +25,20 @@ def main() -> None:
     User mistakes become one sentence and exit code 2. What nobody foresaw is a defect of ours: one sentence and exit
     code 70, with the trace in a file to be sent to us; `FULLBENCH_DEBUG` shows it at once.
     """
+    try:
+        code = _called()
+    except KeyboardInterrupt:  # while the command was still being loaded: later each command says what is kept
+        code = 130
+    sys.exit(flushed(code))
+
+
+def _called() -> int:
+    """Run the command that the words name, and give its exit code."""
     if sys.platform == "win32":
         sys.stderr.write(
             "fullbench: it was made for Linux and macOS and never tried on Windows itself; run it in WSL there\n"
         )
-        sys.exit(2)
+        return 2
     # A command ends soon: with the usual 700 the collector would look through what is imported a hundred times.
     threshold = gc.get_threshold()
     gc.set_threshold(20_000)
@@ -33,7 +50,7 @@ def main() -> None:
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral
 
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = Neutral(sys.stdout), Neutral(sys.stderr)
+    sys.stdout, sys.stderr = Neutral(ready(before[0])), Neutral(ready(before[1]))
     handler = logging.StreamHandler()
     handler.setFormatter(NeutralFormatter())
     logging.getLogger().addHandler(handler)
@@ -50,16 +67,24 @@ def main() -> None:
             warnings.simplefilter("always", DataWarning)
             warnings.showwarning = show
             application_for(sys.argv[1] if len(sys.argv) > 1 else "")()
+        return 0
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+        return code or 2 * isinstance(sys.stdout, Nowhere)
     except FullbenchError as error:
         sys.stderr.write(neutral(f"fullbench: {error}") + "\n")
-        sys.exit(2)
-    except (BrokenPipeError, KeyboardInterrupt):
-        raise
+        return 2
+    except BrokenPipeError:
+        return 1
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in OF_THE_MACHINE:
+            place = error.filename if isinstance(error.filename, str) else "the output"
+            sys.stderr.write(neutral(f"fullbench: {place}: it cannot be read or written ({error.strerror})") + "\n")
+            return 2
         if os.environ.get("FULLBENCH_DEBUG"):
             raise
         sys.stderr.write(neutral(f"fullbench: {_unforeseen(error)}") + "\n")
-        sys.exit(70)
+        return 70
     finally:
         gc.set_threshold(*threshold)
         sys.stdout, sys.stderr = before

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fullbench.cli.streams import Nowhere
 from fullbench.errors import FullbenchError
 from fullbench.hygiene import neutral
 from fullbench.nouns.call import Usage
@@ -373,4 +374,4 @@ def _print(texts: Iterable[str]) -> None:
         raise
     except OSError as error:
         say(f"The tables could not be shown ({error.strerror}); they can be seen again from the ledger.")
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (what was written is not tried again)
+        sys.stdout = Nowhere()  # the exit code tells
