@@ -16,8 +16,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
-STYLE = ".md-typeset td:first-child code { white-space: nowrap; }\n"
-"""Names of options do not break in the middle, on a phone either: a table that is too wide is scrolled."""
+STYLE = ".md-typeset td:first-child code { overflow-wrap: normal; word-break: normal; }\n"
+"""Names of options break at a hyphen, on a phone, and never in a word."""
 VARIABLES = {
     "FULLBENCH_CACHE": "The folder of what was fetched once; the user's cache folder where it is not set.",
     "FULLBENCH_CSV": "`raw` writes texts that look like formulas as they are, without an apostrophe in front.",
