@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 from typer.testing import CliRunner
 
+import fullbench
 from fullbench.cli.app import app
 from fullbench.errors import InputError
 from fullbench.figures.cascades import decided
@@ -91,6 +92,8 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
         assert (len(server.of("small")), len(server.of("large"))) == (2 * ITEMS, 2 * (ITEMS - counts["easy"]))
         asked = len(server.asked)
         report = json.loads(cli("report", "--ledger", tmp_path / "study.ledger", "--json"))
+        in_python = [(table.name, list(map(str, table.notes))) for table in fullbench.report(tmp_path / "study.ledger")]
+        assert in_python == [(table["name"], list(map(str, table["notes"]))) for table in report]
         for door in (ran, report):
             (row,), notes = table(door)
             assert [row[name] for name in ("by the small judge", "by the large judge", "by people", "pending")] == [
