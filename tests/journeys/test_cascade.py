@@ -142,6 +142,11 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
         )
         settled = f"cascade:cheap: {2 * counts['too hard']:,} rulings were settled by people's votes"
         assert settled in " ".join(map(str, agreed["notes"]))
+        shown = json.loads(cli("card", "cascade:cheap", "--ledger", tmp_path / "study.ledger", "--json"))
+        own_card = fullbench.card(tmp_path / "study.ledger", "cascade:cheap")
+        (figures,) = [table for table in own_card.sections["Agreement"] if table.name == "agreement"]
+        assert max(row[2].n for row in figures.rows) == own["n"], "people do not confirm themselves on a card either"
+        assert own_card.lead in json.dumps(shown, ensure_ascii=False)
         assert len(server.asked) == asked, "people's votes cost no call"
         again = CliRunner().invoke(app, [*words, "--ledger", str(tmp_path / "study.ledger"), *map(str, site)])
         assert again.exit_code != 0, "nothing waits any more"
