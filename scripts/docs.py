@@ -16,6 +16,23 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
+STYLE = ".md-typeset td:first-child code { overflow-wrap: normal; word-break: normal; }\n"
+"""Names of options break at a hyphen, on a phone, and never in a word."""
+VARIABLES = {
+    "FULLBENCH_CACHE": "The folder of what was fetched once; the user's cache folder where it is not set.",
+    "FULLBENCH_CSV": "`raw` writes texts that look like formulas as they are, without an apostrophe in front.",
+    "FULLBENCH_DATA": "The folder of the web app, as `--data` of `fullbench serve` and `fullbench people`.",
+    "FULLBENCH_DATABASE": "The database of the web app, as `--database` of `fullbench serve` and `fullbench people`.",
+    "FULLBENCH_DEBUG": "Shows the trace of an error of ours at once, where it would be written to a file.",
+    "FULLBENCH_DURABILITY": "What a ledger survives, as `--durability`: `power` or `process`.",
+    "FULLBENCH_FETCH_PRIVATE": "Servers of private networks to fetch pictures from: `HOST:PORT`, with commas between.",
+    "FULLBENCH_LEDGER": "The ledger, as `--ledger`.",
+    "FULLBENCH_PICTURES": "Where a ledger's pictures are kept, as `--pictures`.",
+    "FULLBENCH_PICTURES_FROM": "Folders that data may take pictures from, as `--pictures-from`.",
+    "FULLBENCH_SAFE": "Refuses studies that would read, send or fetch what they have not said, as `--safe`.",
+    "FULLBENCH_SECRET": "Signs the web app's forms, as `--secret`.",
+    "FULLBENCH_WEB": "How `fullbench serve` tells its workers their settings; nobody sets it by hand.",
+}
 
 
 def main() -> None:
@@ -26,6 +43,7 @@ def main() -> None:
     for name in OUTSIDE:
         shutil.copy(ROOT / name, target / name)
     (target / "index.md").write_text(readme(), encoding="utf-8")
+    (target / "extra.css").write_text(STYLE, encoding="utf-8")
     (target / "gallery.md").write_text(gallery(), encoding="utf-8")
     for page in target.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
@@ -45,9 +63,7 @@ def main() -> None:
 
 def readme() -> str:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    text = text.replace("](docs/papers)", "](papers/mllm_judge.md)").replace(
-        "](docs/decisions/README.md)", "](glossary.md)"
-    )
+    text = text.replace("](docs/papers)", "](papers/mllm_judge.md)")
     return text.replace("](docs/", "](")
 
 
@@ -114,7 +130,7 @@ def settings() -> str:
     lines = ["# Studies and settings", "", "## A study's file", "", inspect.cleandoc(Study.__doc__ or ""), ""]
     lines += ["| key | type | usual |", "|---|---|---|"]
     for entry in dataclasses.fields(Study):
-        if entry.name not in {"path", "options"}:
+        if entry.name not in {"path", "options", "said"}:
             usual = "" if entry.default is dataclasses.MISSING else f"`{entry.default}`"
             lines.append(f"| `{entry.name}` | {str(entry.type).replace('|', 'or')} | {usual} |")
     for kind, keys in OPTIONS.items():
@@ -122,12 +138,14 @@ def settings() -> str:
     for view, known in VIEWS.items():
         lines += ["", f"`[{view}.NAME]`: {', '.join(f'`{key}`' for key in known)}."]
     lines += ["", "## Options of a model", "", "Written as `openai:NAME@URL?OPTION=VALUE&OPTION=VALUE`.", ""]
-    for title, group in (("Sampling", Sampling), ("Limits", Limits)):
-        lines += [f"### {title}", "", inspect.cleandoc(group.__doc__ or ""), ""]
-    more = [*factories.PRICE, *factories.ACCESS]
+    for title, group, options in (("Sampling", Sampling, factories.SAMPLING), ("Limits", Limits, factories.LIMITS)):
+        named = ", ".join(f"`{option}`" for option in options)
+        lines += [f"### {title}", "", inspect.cleandoc(group.__doc__ or ""), "", f"All of them: {named}.", ""]
+    more = [*factories.PRICE, *factories.CACHING, *factories.ACCESS]
     lines += [f"Also: {', '.join(f'`{name}`' for name in more)}.", "", "## Options of a judge", ""]
-    lines += [inspect.cleandoc(specs.judge.__doc__ or ""), "", "## Variables", ""]
-    lines += [f"- `{name}`" for name in variables()]
+    lines += [inspect.cleandoc(specs.judge.__doc__ or ""), "", "## Options of a contestant", ""]
+    lines += [inspect.cleandoc(specs.contestant.__doc__ or ""), "", "## Variables", ""]
+    lines += ["| variable | what |", "|---|---|", *(f"| `{name}` | {VARIABLES[name]} |" for name in variables())]
     return "\n".join(lines) + "\n"
 
 
@@ -158,11 +176,27 @@ def api() -> str:
     return "\n".join(lines)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Bare:
+    """A type that is shown as it was written, without the quotes of a text."""
+
+    written: str
+
+    def __repr__(self) -> str:
+        return self.written
+
+
 def _signature(thing: Any) -> str:
     try:
-        return str(inspect.signature(thing))
+        signature = inspect.signature(thing)
     except (TypeError, ValueError):
         return ""
+
+    def bare(kind: Any) -> Any:
+        return _Bare(kind) if isinstance(kind, str) else kind
+
+    parameters = [entry.replace(annotation=bare(entry.annotation)) for entry in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=bare(signature.return_annotation)))
 
 
 def _prose(thing: Any) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import fullbench
+from fullbench.models import factories
+from fullbench.studies import specs
 from fullbench.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -45,11 +47,16 @@ def test_the_reference_has_every_command_setting_and_name(pages):
         assert f"## `fullbench {name}`" in commands
     settings = (pages / "reference" / "settings.md").read_text(encoding="utf-8")
     for entry in fields(Study):
-        assert entry.name in {"path", "options"} or f"| `{entry.name}` |" in settings
-    assert "FULLBENCH_LEDGER" in settings
+        assert (f"| `{entry.name}` |" in settings) == (entry.name not in {"path", "options", "said"})
+    for option in (*factories.SAMPLING, *factories.LIMITS, *factories.PRICE, *factories.CACHING, *factories.ACCESS):
+        assert f"`{option}`" in settings
+    for option in specs.JUDGING:
+        assert re.search(rf"\b{option}\b", settings.partition("## Options of a judge")[2]), option
+    assert re.search(r"\| `FULLBENCH_LEDGER` \| \w+", settings)
     api = (pages / "reference" / "api.md").read_text(encoding="utf-8")
     for name in fullbench.__all__:
         assert f"## `{name}`" in api
+    assert "orders: Orders = 'both'" in api, "types without quotes, values with theirs"
 
 
 def test_every_page_of_the_navigation_is_there(pages):

@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 from typer.testing import CliRunner
 
+import fullbench
 from fullbench.cli.app import app
 from fullbench.errors import InputError
 from fullbench.figures.cascades import decided
@@ -91,6 +92,8 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
         assert (len(server.of("small")), len(server.of("large"))) == (2 * ITEMS, 2 * (ITEMS - counts["easy"]))
         asked = len(server.asked)
         report = json.loads(cli("report", "--ledger", tmp_path / "study.ledger", "--json"))
+        in_python = [(table.name, list(map(str, table.notes))) for table in fullbench.report(tmp_path / "study.ledger")]
+        assert in_python == [(table["name"], list(map(str, table["notes"]))) for table in report]
         for door in (ran, report):
             (row,), notes = table(door)
             assert [row[name] for name in ("by the small judge", "by the large judge", "by people", "pending")] == [
@@ -139,6 +142,11 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
         )
         settled = f"cascade:cheap: {2 * counts['too hard']:,} rulings were settled by people's votes"
         assert settled in " ".join(map(str, agreed["notes"]))
+        shown = json.loads(cli("card", "cascade:cheap", "--ledger", tmp_path / "study.ledger", "--json"))
+        own_card = fullbench.card(tmp_path / "study.ledger", "cascade:cheap")
+        (figures,) = [table for table in own_card.sections["Agreement"] if table.name == "agreement"]
+        assert max(row[2].n for row in figures.rows) == own["n"], "people do not confirm themselves on a card either"
+        assert own_card.lead in json.dumps(shown, ensure_ascii=False)
         assert len(server.asked) == asked, "people's votes cost no call"
         again = CliRunner().invoke(app, [*words, "--ledger", str(tmp_path / "study.ledger"), *map(str, site)])
         assert again.exit_code != 0, "nothing waits any more"

@@ -9,7 +9,7 @@ import pytest
 from fullbench.errors import InputError, ModelError
 from fullbench.models import factories
 from fullbench.models.chat import ChatModel
-from fullbench.models.settings import Limits
+from fullbench.models.settings import Limits, Sampling
 from fullbench.nouns.model import Model
 from tests.models.conftest import ask
 
@@ -64,6 +64,39 @@ def test_openai_itself_and_others_that_speak_alike_name_the_length_differently(s
     assert isinstance(other, ChatModel)
     assert "max_completion_tokens" in json.loads(own.dialect.body("m", ask(1), own.sampling))
     assert "max_tokens" in json.loads(other.dialect.body("m", ask(1), other.sampling))
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        ("gpt-4o@https://eu.api.openai.com/v1", "max_completion_tokens"),
+        ("gpt-5-mini@https://mine.openai.azure.com/openai/v1", "max_completion_tokens"),
+        ("o3@http://localhost:4000/v1", "max_completion_tokens"),
+        ("openai/gpt-5.2@http://localhost:4000/v1", "max_completion_tokens"),
+        ("gpt-4o@https://mine.openai.azure.com/openai/v1", "max_tokens"),
+        ("gpt-oss-120b@http://localhost:4000/v1", "max_tokens"),
+        ("olmo-2@http://localhost:4000/v1", "max_tokens"),
+    ],
+)
+def test_models_that_know_the_newer_name_of_the_length_alone_are_told_by_it_wherever_they_are_served(name, limit):
+    model = factories.openai(name, {"max_tokens": "5"})
+    assert isinstance(model, ChatModel)
+    body = json.loads(model.dialect.body("m", ask(1), model.sampling))
+    assert {key for key in body if key.startswith("max_")} == {limit}
+
+
+@pytest.mark.parametrize(
+    ("model", "sent"),
+    [
+        ("gemini-2.5-pro", 0.0), ("gemini-3-pro-preview", None), ("google/gemini-3.5-flash", None),
+        ("gemini-10-pro", None),
+        ("bedrock/us.anthropic.claude-opus-4-7-v1:0", None), ("bedrock/anthropic.claude-sonnet-4-5-v1:0", 0.0),
+        ("azure/gpt-5.2", None), ("azure/gpt-4o", 0.0), ("qwen/qwen2.5-vl-72b-instruct", 0.0),
+    ],
+)  # fmt: skip
+def test_a_judge_is_sent_no_temperature_where_its_provider_takes_none_or_asks_for_none(model, sent):
+    assert Sampling().as_judge(model).temperature == sent
+    assert Sampling(temperature=0.0).as_judge(model).temperature == 0.0, "said is said"
 
 
 @pytest.mark.parametrize(

@@ -128,3 +128,24 @@ def test_time_comes_from_limits_shared_by_a_server_and_from_what_was_seen(folder
     assert table.source["seconds"] == (ITEMS - 1) * 7.0
     assert (table.column("known"), table.column("tokens out")) == ([1], [(ITEMS - 1) * 50])
     assert table.column("time") == ["1 min 17 s"]
+
+
+def test_a_rubric_in_one_call_is_planned_call_by_call(tmp_path):
+    """Items with two points and with three: a share of the first cases would miss the number of calls."""
+    asks = ["The number is right.", {"asks": "It says where.", "weight": 2}, {"asks": "Clear.", "ballot": "score:1-5"}]
+    items = [{"id": f"i{n}", "question": f"How many in #{n}?", "rubric": asks[n % 2 :]} for n in range(90)]
+    answers = [{"item": row["id"], "contestant": who, "text": who} for row in items for who in ("ann", "bob", "丙")]
+    for name, rows in (("items", items), ("answers", answers)):
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "study.toml").write_text(
+        'name = "s"\nitems = "items.jsonl"\nresponses = "answers.jsonl"\njudges = ["rubric:r"]\nledger = "l.ledger"\n'
+        '[rubrics.r]\njudge = "offline:canned?text=no"\n',
+        encoding="utf-8",
+    )
+    study = Conductor(Study.read(tmp_path / "study.toml"))
+    table = planned(study)
+    assert [*column(table, "to ask").values(), *column(table, "calls").values()] == [45 * 3 * (3 + 2), 270]
+    with Ledger(study.study.ledger) as ledger:
+        done = study.conduct(ledger, quiet=True)
+    assert sum(tally.usage.calls for tally in done.tallies) == 2 * 270, "each reply is unreadable and sampled again"

@@ -31,7 +31,7 @@ from fullbench.figures.findings import corrected as counted_together
 from fullbench.figures.judging import Met
 from fullbench.figures.one_by_one import one_by_one
 from fullbench.figures.places import place, placed
-from fullbench.figures.viewing import waiting
+from fullbench.figures.viewing import by_judges, waiting
 from fullbench.nouns.criteria import AGREES, REVIEW_BALLOTS
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
@@ -120,7 +120,7 @@ def card(
     sections["Corrected"] = corrected.tables(counting, judges=[judge], together=False, people=people)
     slices = {tag: {item.id: item.tags[tag] for item in counted.items.values() if tag in item.tags} for tag in tags}
     sections["Replacement"] = [
-        replacement.table(counting, judges=[judge], slices=slices, epsilon=epsilon, people=people)
+        replacement.table(by_judges(counting), judges=[judge], slices=slices, epsilon=epsilon, people=people)
     ]
     chosen = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
     sections["Leaderboard"] = leaderboard.tables(table, chosen)

@@ -10,7 +10,7 @@ from typing import Any
 
 from fullbench.errors import Undefined
 from fullbench.figures.joined import Tally, joined_record
-from fullbench.figures.viewing import WAITS
+from fullbench.figures.viewing import BY_PEOPLE, WAITS
 from fullbench.nouns.ballot import LETTERS
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.note import Note, sentence
@@ -222,8 +222,11 @@ class Met:
 def meet(record: Record, people: str = PEOPLE, rule: VoteRule = "default", *, visible: bool = False) -> Met:
     """All verdicts of a record beside people's; several people's votes are joined by `rule`.
 
-    Votes that were cast with names in view take no part unless `visible` asks for them.
+    Votes that were cast with names in view take no part unless `visible` asks for them; what people settled for a
+    cascade takes none beside people.
     """
+    if people == PEOPLE and any(verdict.reader >= BY_PEOPLE for verdict in record):
+        record = record.where(lambda verdict: verdict.reader < BY_PEOPLE)
     pairs: dict[str, dict[str, list[Pairing]]] = defaultdict(lambda: defaultdict(list))
     votes: dict[str, Tally] = {}
     for kind, part in record.by(shape).items():

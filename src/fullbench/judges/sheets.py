@@ -135,12 +135,17 @@ class SheetJudge:
         together = [replace(case, criterion=c.name, ballot=ballot(c.ballot)) for c in of_item]
         return self.judge.prompts(self._joint(together))
 
+    def prompts_together(self, cases: Iterable[Case]) -> list[tuple[Prompt, ...]]:
+        """What is sent for cases that come in a row, for each call."""
+        sheets = [list(together) for _, together in groupby(cases, key=response_of)]
+        return [self.judge.prompts(self._joint(sheet)) for sheet in sheets]
+
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         """One verdict or failure for each case, as they come."""
         asked: dict[tuple[str, int], list[Case]] = {}
 
         def sheets() -> Iterator[Case]:
-            for _, together in groupby(cases, key=_response):
+            for _, together in groupby(cases, key=response_of):
                 listed = list(together)
                 joint = self._joint(listed)
                 asked[joint.key, joint.trial] = listed
@@ -168,7 +173,8 @@ class SheetJudge:
             usage = NOTHING  # a call is paid for once
 
 
-def _response(case: Case) -> tuple[str, tuple[str, ...], int]:
+def response_of(case: Case) -> tuple[str, tuple[str, ...], int]:
+    """What is asked about in one call: cases in a row that share it are one sheet."""
     return case.item.key, tuple(response.key for response in case.responses), case.trial
 
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from fullbench.errors import InputError
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
-from fullbench.models.settings import Key, Limits, Sampling
+from fullbench.models.settings import LIMITS_COMPLETIONS, Key, Limits, Sampling
 from fullbench.nouns.doors import did_you_mean
 from fullbench.nouns.model import Model
 
@@ -160,7 +160,8 @@ def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
     file = read.get("key_file")
     address = url or provider.url
     env = (read["key_env"],) if "key_env" in read else provider.env if provider.owns(address) else ()
-    dialect = OpenAI() if url and provider is OPENAI else provider.dialect()
+    others = provider is OPENAI and not provider.owns(address) and not LIMITS_COMPLETIONS.search(model)
+    dialect = OpenAI() if others else provider.dialect()
     if read.get("cache"):
         if not isinstance(dialect, Anthropic):
             raise InputError(

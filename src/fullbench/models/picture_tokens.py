@@ -22,6 +22,8 @@ def tokens(size: tuple[int, int] | None, model: str) -> int:
 
     >>> tokens((1024, 1024), "gpt-4o"), tokens((1024, 1024), "gpt-4o-mini"), tokens((1800, 2400), "gpt-4.1-mini")
     (765, 25501, 2353)
+    >>> tokens((1024, 1024), "gpt-5"), tokens((1024, 1024), "gpt-5.2"), tokens((1920, 1080), "claude-opus-4-7")
+    (630, 1229, 2691)
     """
     if size is None:
         return UNKNOWN_SIZE
@@ -38,7 +40,7 @@ def _by_tiles(width: int, height: int, *, base: int, tile: int) -> int:
 
 
 def _by_patches(width: int, height: int, *, factor: float, most: int = 1_536, side: int = 32) -> int:
-    """OpenAI's small models: patches of 32 by 32, 1,536 of them at most, and a factor."""
+    """OpenAI's small models, and all since GPT-5.2: patches of 32 by 32, so many of them at most, and a factor."""
     width, height = Limit(pixels=2_048).fit((width, height))
     patches = ceil(width / side) * ceil(height / side)
     if patches > most:
@@ -49,8 +51,14 @@ def _by_patches(width: int, height: int, *, factor: float, most: int = 1_536, si
     return ceil(patches * factor)
 
 
+def _by_squares(width: int, height: int) -> int:
+    """Claude since Opus 4.7: squares of 28 by 28, 4,784 of them at most; no side is sent longer than 2,000 pixels."""
+    width, height = Limit(pixels=2_000).fit((width, height))
+    return min(4_784, ceil(width / 28) * ceil(height / 28))
+
+
 def _by_area(width: int, height: int) -> int:
-    """Anthropic: the long side down to 1,568, then a token for 750 pixels."""
+    """Claude before that: the long side down to 1,568, then a token for 750 pixels."""
     width, height = Limit(pixels=1_568).fit((width, height))
     return min(UNKNOWN_SIZE, ceil(width * height / 750))
 
@@ -76,8 +84,12 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = tuple(
         (r"gpt-4\.1-nano|gpt-5(\.\d+)?-nano", partial(_by_patches, factor=2.46)),
         (r"o4-mini", partial(_by_patches, factor=1.72)),
         (r"o[13](-|$)", partial(_by_tiles, base=75, tile=150)),
+        (r"gpt-5\.[23](?!\d)", partial(_by_patches, factor=1.2)),
+        (r"gpt-5\.4(?!\d)", partial(_by_patches, factor=1.2, most=2_500)),
+        (r"gpt-(5\.([5-9]|\d\d)|[6-9]|\d\d)", partial(_by_patches, factor=1.2, most=10_000)),
         (r"gpt-5", partial(_by_tiles, base=70, tile=140)),
         (r"(chat)?gpt-4", partial(_by_tiles, base=85, tile=170)),
+        (r"([\w-]+\.)*claude-(opus-4[-.][7-9]|[a-z]+-[5-9]|mythos)", _by_squares),
         (r"gemini-[3-9]", lambda _width, _height: 1_120),
         (r"gemini", _by_crops),
         (r"qwen3.*vl", partial(_by_grid, side=32)),

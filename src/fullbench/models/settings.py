@@ -52,6 +52,7 @@ class Sampling:
 
         >>> Sampling().as_judge("gpt-4o").temperature, Sampling().as_judge("o3").temperature
         (0.0, None)
+        >>> Sampling().as_judge("bedrock/us.anthropic.claude-opus-4-7-v1:0").temperature
         """
         said = (self.temperature, self.top_p, self.effort)
         settled = any(value is not None for value in said) or _SETTLES.intersection(self.extra)
@@ -85,9 +86,13 @@ class Sampling:
 
 
 _REASONS = re.compile(
-    r"(?:^|/)(?:o[1-9](?:-|$)|gpt-[5-9](?!.*chat)|claude-opus-4[-.][7-9]|claude-[a-z]+-[5-9]|claude-mythos)"
+    r"(?:^|[/.])(?:o[1-9](?:-|$)|gpt-[5-9](?!.*chat)|claude-opus-4[-.][7-9]|claude-[a-z]+-[5-9]|claude-mythos"
+    r"|gemini-(?:[3-9]|\d\d))"
 )
-"""Models that refuse a request with a temperature in it: they sample in their own way while they reason."""
+"""Models that refuse a request with a temperature in it, since they sample in their own way while they reason, or whose
+provider asks to leave it alone: Gemini 3 may repeat itself without end below its own."""
+LIMITS_COMPLETIONS = re.compile(r"(?:^|[/.])(?:o[1-9](?:-|$)|gpt-[5-9])")
+"""OpenAI's models that take the limit on a reply under its newer name alone, whoever serves them."""
 _SETTLES = frozenset({"temperature", "thinking", "reasoning", "reasoning_effort", "generationConfig"})
 """What in `extra` says how to sample, or makes a model reason, which some then refuse to do at temperature 0."""
 

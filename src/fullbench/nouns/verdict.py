@@ -86,10 +86,6 @@ class Reader(int):
     def estimated(self) -> bool:
         return self // 1000 % 10 == 1
 
-    @property
-    def by_people(self) -> bool:
-        return self // 10_000 % 10 == 1
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
 from fullbench.errors import InputError
+from fullbench.judges.sheets import SheetJudge, response_of
 from fullbench.ledger.accounts import Role
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
@@ -189,6 +190,8 @@ class _Split(Generic[_Task]):
     blind: int = 0
     pictures: Counter[int] = field(default_factory=Counter)
     sample: list[_Task] = field(default_factory=list)
+    sheets: int = 0
+    """So many calls the due ones take where those in a row that belong together are asked in one."""
 
     def load(self, what: str, who: str) -> Load:
         return Load(what, who, self.known, self.due, passed_over=self.over, pictures=self.pictures, blind=self.blind)
@@ -200,9 +203,13 @@ def _split(
     known: Callable[[Sequence[Key]], set[Key]],
     gone: set[Key],
     shows: Callable[[_Task], tuple[Item, int]],
+    *,
+    belongs: Callable[[_Task], Hashable] = id,
 ) -> _Split[_Task]:
-    """Tasks by whether they are due; `shows` gives a task's item and how many pictures its prompt carries."""
+    """Tasks by whether they are due; `shows` gives a task's item and how many pictures its prompt carries, `belongs`
+    what tasks that are asked in one call have in common."""
     source = iter(tasks)
+    sheet: Hashable = None
     split: _Split[_Task] = _Split()
     while chunk := list(islice(source, LOOKUP)):
         keys = [key(task) for task in chunk]
@@ -216,6 +223,9 @@ def _split(
         for item, pictures in map(shows, fresh):
             split.pictures[pictures] += 1
             split.blind += WITHOUT_PICTURES in item.tags
+        for task in fresh:
+            before, sheet = sheet, belongs(task)
+            split.sheets += sheet != before
     return split
 
 
@@ -242,6 +252,7 @@ def verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, used: Seen) ->
     split = _split(
         cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(name, keys),
         ledger.failed_for_good(name), lambda case: (case.item, carried(case, judge)),
+        belongs=response_of if isinstance(judge, SheetJudge) else id,
     )  # fmt: skip
     base = split.load("verdicts", judge.name)
     models = models_of(judge)
@@ -252,5 +263,7 @@ def verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, used: Seen) ->
         return replace(base, calls=None, tokens_in=None, tokens_out=None, dollars=None)
     hearings = [prompts for prompts in sent if prompts]
     asked = round(split.due * len(hearings) / len(sent))
+    if isinstance(judge, SheetJudge):
+        hearings, asked = judge.prompts_together(split.sample), split.sheets
     mode = str(judge.settings.get("mode", "analyze"))
     return weighed(base, models[0], used, asked=asked, hearings=hearings, mode=mode)

@@ -16,7 +16,7 @@ from fullbench.registry import Spec, judging, load, names
 from fullbench.registry import benchmark as benchmark_named
 from fullbench.registry import model as model_of
 
-_JUDGING = {
+JUDGING = {
     "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
     "template", "label", "reader", "reader_wording", "examples", "together", "confidence", "marks",
 }  # fmt: skip
@@ -64,7 +64,8 @@ def judge(spec: str) -> Judge:
     sees, examples (a file of worked examples: text, marks, ballot), wording (the name of a benchmark, in whose words it
     is asked, or `plain` for our own), manner (one of the benchmark's ways of asking), template, label, together
     (ratings and a choice on the same responses in one call), confidence (stated: it is asked how sure it is; logprobs:
-    its server tells the chances of its tokens), and reader (the spec of a second, cheaper model that reads
+    its server tells the chances of its tokens), marks (expected: the mean of all marks that it might have written, by
+    their chances), and reader (the spec of a second, cheaper model that reads
     what the first one's reply could not make plain; with reader_wording=examples it is shown two worked examples).
     """
     parsed = Spec.parse(spec)
@@ -83,8 +84,8 @@ def judge(spec: str) -> Judge:
         raise InputError(
             f"there is no judge or model {parsed.kind!r} (in {spec!r}){hint} Installed: {', '.join(known)}"
         )
-    judging_options = {key: value for key, value in parsed.options.items() if key in _JUDGING}
-    rest = {key: value for key, value in parsed.options.items() if key not in _JUDGING}
+    judging_options = {key: value for key, value in parsed.options.items() if key in JUDGING}
+    rest = {key: value for key, value in parsed.options.items() if key not in JUDGING}
     return _prompted(model_of(Spec(parsed.kind, parsed.name, rest), spec), judging_options)
 
 

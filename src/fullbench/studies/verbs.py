@@ -266,7 +266,9 @@ def report(
         return Tables(standard.tables(verdicts, against=against, corrected=corrected, seed=seed))
     with _open(verdicts, read_only=True) as book:
         columns = seated.columns(book, study=study)
-        return Tables(standard.tables(columns, against=against, corrected=corrected, seed=seed))
+        shown = standard.tables(columns, against=against, corrected=corrected, seed=seed)
+        who = seated.settled_by(book, study=study)
+        return Tables(seated.noted(book, [*shown, *who], columns, study=study))
 
 
 def card(verdicts: Record | Book, judge: str, *, people: str = PEOPLE, seed: int = 0) -> cards.Card:
