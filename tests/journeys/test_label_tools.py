@@ -156,9 +156,8 @@ def test_tasks_go_out_by_the_door_are_labelled_and_come_in_as_a_folder_that_runs
         assert about["question"] == f"What is {about['item']}? 什么？"
         votes = {"安": "AB"[number % 2], "bob": None if number == 2 else "tie"}
         for rater, vote in votes.items():
-            if vote is not None:
-                marks = (0.5, 0.5) if vote == "tie" else (1.0, 0.0) if vote == "A" else (0.0, 1.0)
-                expected[about["item"], tuple(about["contestants"]), rater] = marks
+            marks = {"tie": (0.5, 0.5), "A": (1.0, 0.0), "B": (0.0, 1.0), None: "recused"}[vote]
+            expected[about["item"], tuple(about["contestants"]), rater] = marks
         if kind == "label_studio":
             task["annotations"] = [
                 {"completed_by": {"email": rater}, "was_cancelled": vote is None,
@@ -172,8 +171,7 @@ def test_tasks_go_out_by_the_door_are_labelled_and_come_in_as_a_folder_that_runs
             ]}  # fmt: skip
     file.write_text(json.dumps(tasks, ensure_ascii=False), encoding="utf-8")
     told = cli("import", kind, file, "--out", folder)
-    assert "2 items, 5 responses, 5 labels" in told
-    assert "could not judge" in told
-    labels = {(v.item, v.contestants, v.rater): v.marks for v in read_verdicts(folder / "labels.jsonl")}
+    assert "2 items, 5 responses, 6 labels" in told
+    labels = {(v.item, v.contestants, v.rater): v.marks or v.fault for v in read_verdicts(folder / "labels.jsonl")}
     assert labels == expected
     cli("run", folder / "study.toml", "--quiet")

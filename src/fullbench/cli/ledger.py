@@ -127,7 +127,7 @@ def export(
     """
     from fullbench.figures.analyses import analyses, hearings
     from fullbench.figures.doubt import queue
-    from fullbench.files import label_tools
+    from fullbench.files import label_tools, label_writing
     from fullbench.files.nouns import write_items, write_responses, write_rows, write_verdicts
     from fullbench.studies.seated import judges_named
 
@@ -141,7 +141,7 @@ def export(
             items = {item.id: item for item in opened.items(study=study)}
             answers = {(one.item, one.contestant, one.sample): one for one in opened.responses(study=study)}
             chosen = label_tools.TOOLS[label_tools.TOOLS.index(tool)]
-            count = label_tools.write(to, chosen, opened.verdicts(judge or None, study=study), items, answers)
+            count = label_writing.write(to, chosen, opened.verdicts(judge or None, study=study), items, answers)
         elif what is What.verdicts:
             count = write_verdicts(to, opened.verdicts(judge or None, study=study), raw=raw)
         elif what is What.doubtful:

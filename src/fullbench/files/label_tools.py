@@ -1,4 +1,4 @@
-"""Labels of Label Studio and Argilla, in and out, with their raters.
+"""Labels of Label Studio and Argilla with their raters; `files.label_writing` writes them.
 
 Both keep a record for what was asked about and, within it, what each person said. What a record is about stands in its
 `data` (Label Studio) or `metadata` (Argilla), under the names that our own files have: `item`, `contestants`, `ballot`,
@@ -9,26 +9,23 @@ Both keep a record for what was asked about and, within it, what each person sai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.errors import InputError
-from fullbench.files.readers import parse_json, read_rows, suffix_of
-from fullbench.files.writers import write_rows
+from fullbench.files.readers import parse_json, read_rows
 from fullbench.nouns.ballot import LETTERS, Choice, Likert, Ranking, ballot
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.nouns.verdict import PEOPLE
 
 Tool = Literal["label-studio", "argilla"]
 TOOLS: tuple[Tool, ...] = ("label-studio", "argilla")
 ABOUT = ("item", "contestants", "samples", "ballot", "criterion", "case", "judge")
 HOW = ("revision", "trial", "blind", "guideline", "probability")
 TIES = {"tie", "draw", "equal", "both", "equally good"}
-_TEXTS = ("reason", "comment", "explanation")
+TEXTS = ("reason", "comment", "explanation")
+_USERS = ".responses.users"
 
 Said = Mapping[str, Any]
 
@@ -49,24 +46,46 @@ def votes(path: Path, line: int, row: dict[str, Any], counts: Counter[str]) -> I
         yield from _label_studio(path, line, row, counts)
     elif isinstance(row.get("responses"), (list, Mapping)) and isinstance(row.get("fields"), Mapping):
         yield from _argilla(path, line, row, counts)
+    elif any(name.endswith(_USERS) for name in row):
+        yield from _argilla(path, line, nested(row), counts)
     else:
         yield row
+
+
+def nested(row: dict[str, Any]) -> dict[str, Any]:
+    """A record of Argilla as its JSON has it, from one of a data set: there, fields and metadata are columns, and the
+    values, users and states of a question's answers are three lists."""
+    questions = [name.removesuffix(_USERS) for name in row if name.endswith(_USERS)]
+    if not questions:
+        return row
+    parts = {name: [f"{name}.responses", f"{name}{_USERS}", f"{name}.responses.status"] for name in questions}
+    answers: dict[str, list[dict[str, Any]]] = {}
+    for name, columns in parts.items():
+        values, users, states = (row.get(column) or [] for column in columns)
+        states = states or [None] * len(users)
+        answers[name] = [
+            {"value": value, "user_id": user, "status": state}
+            for value, user, state in zip(values, users, states, strict=True)
+        ]
+    taken = {column for columns in parts.values() for column in columns}
+    return {"fields": {name: value for name, value in row.items() if name not in taken}, "responses": answers}
 
 
 def _label_studio(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator[dict[str, Any]]:
     about = _about(path, line, row["data"])
     for annotation in row["annotations"]:
-        flat = {**about, "rater": _rater(annotation.get("completed_by")), **_how(annotation.get("meta"))}
+        rater = _rater(annotation.get("completed_by")) if about.get("judge", PEOPLE) == PEOPLE else ""
+        flat = {**about, "rater": rater, **_how(annotation.get("meta"))}
         if annotation.get("created_at"):
             flat["at"] = _time(str(annotation["created_at"]))
         if annotation.get("lead_time") is not None:
             flat["seconds"] = annotation["lead_time"]
-        if annotation.get("was_cancelled"):
-            yield {**flat, "fault": "recused"}
-            continue
         answers: dict[str, Any] = {}
         for result in annotation.get("result") or ():
             answers[str(result.get("from_name"))] = _value(result)
+        if annotation.get("was_cancelled"):
+            yield {**flat, "fault": (annotation.get("meta") or {}).get("fault", "recused"), **_reason(answers)}
+            continue
         if not answers:
             counts["without an answer"] += 1
             continue
@@ -94,13 +113,20 @@ def _argilla(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator
     for name, value, person, sent in _answers(row["responses"]):
         by_person.setdefault(person, {})[name] = value
         status[person] = sent
-    notes = (row.get("metadata") or {}).get("raters") or {}
+    notes = {**row["fields"], **(row.get("metadata") or {})}.get("raters") or {}
+    notes = parse_json(notes) if isinstance(notes, str) else notes
     for person, answers in by_person.items():
-        flat = {**about, "rater": person, **_how(notes.get(person))}
+        note = notes.get(person) or {}
+        flat = {**about, "rater": note.get("name", person), **_how(note)}
         if status[person] == "draft":
             counts["drafts"] += 1
         elif status[person] == "discarded":
-            yield {**flat, "fault": "recused"}
+            yield {**flat, "fault": note.get("fault", "recused"), **_reason(answers)}
+        elif all(value is None for name, value in answers.items() if name not in TEXTS):
+            if "fault" in note:  # Argilla's to_json does not say that it was discarded
+                yield {**flat, "fault": note["fault"], **_reason(answers)}
+            else:
+                counts["without an answer"] += 1
         else:
             yield {**flat, **_marked(path, line, about, answers)}
 
@@ -161,9 +187,8 @@ def _time(text: str) -> float:
 def _marked(path: Path, line: int, about: Said, fields: Said) -> dict[str, Any]:
     """The marks that an answer stands for, and the reason beside it."""
     names = [str(name) for name in about["contestants"]]
-    reasons = [str(fields[name]) for name in fields if name in _TEXTS and fields[name]]
-    answers = {name: value for name, value in fields.items() if name not in _TEXTS and value is not None}
-    text = {"text": reasons[0]} if reasons else {}
+    answers = {name: value for name, value in fields.items() if name not in TEXTS and value is not None}
+    text = _reason(fields)
     try:
         if "ballot" not in about:
             raise InputError("a record on one answer says how it was marked: its data needs 'ballot', as score:1-5")
@@ -182,6 +207,11 @@ def _marked(path: Path, line: int, about: Said, fields: Said) -> dict[str, Any]:
         return {**spec, "marks": [_mark(form, value)], **text}
     except InputError as error:
         raise InputError(str(error), path=path, line=line) from error
+
+
+def _reason(fields: Said) -> dict[str, str]:
+    reasons = [str(fields[name]) for name in fields if name in TEXTS and fields[name]]
+    return {"text": reasons[0]} if reasons else {}
 
 
 def _place(answer: Any, names: Sequence[str]) -> int:
@@ -219,121 +249,3 @@ def _mark(form: Any, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError) as error:
         raise InputError(f"a mark is a number on {form.spec}; found {str(value)[:40]!r}") from error
-
-
-# Out
-
-
-def write(
-    path: Path, tool: Tool, verdicts: Iterable[Verdict], items: Mapping[str, Item], answers: Mapping[Any, Response],
-    *, blank: bool = False,
-) -> int:  # fmt: skip
-    """Write verdicts as records of a tool, one for each case, with what each person said; how many verdicts.
-
-    `blank` records have nothing said in them, for people to label: one for each case, and so many are counted.
-    """
-    cases: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in verdicts:
-        if not blank:
-            cases.setdefault((verdict.case, verdict.judge), []).append(verdict)
-        else:
-            cases[verdict.case, PEOPLE] = [replace(verdict, judge=PEOPLE)]
-    if suffix_of(path) not in {".json", ".jsonl", ".ndjson"}:
-        raise InputError(f"{tool} reads JSON: name a file .json or .jsonl", path=path)
-    make = _task if tool == "label-studio" else _record
-    records = (make(number, some, items, answers) for number, some in enumerate(cases.values(), 1))
-    write_rows(path, map(_emptied, records) if blank else records)
-    return sum(map(len, cases.values()))
-
-
-def _emptied(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as it is before anybody has labelled it."""
-    if "annotations" in record:
-        return {**record, "annotations": []}
-    metadata = {name: value for name, value in record["metadata"].items() if name != "raters"}
-    return {**record, "metadata": metadata, "responses": {}}
-
-
-def _shown(verdict: Verdict, items: Mapping[str, Item], answers: Mapping[Any, Response]) -> dict[str, str]:
-    texts = {"question": items[verdict.item].question if verdict.item in items else ""}
-    for at, (name, sample) in enumerate(verdict.shown):
-        response = answers.get((verdict.item, name, sample))
-        texts[f"response_{LETTERS[at].lower()}"] = "" if response is None else response.text
-    return texts
-
-
-def _what(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "item": verdict.item, "contestants": list(verdict.contestants), "samples": [n for _, n in verdict.shown],
-        "ballot": verdict.ballot, "criterion": verdict.criterion, "case": verdict.case, "judge": verdict.judge,
-    }  # fmt: skip
-
-
-def _said(verdict: Verdict) -> dict[str, Any]:
-    """What a verdict says, by the names of questions."""
-    marks = verdict.marks or ()
-    form = ballot(verdict.ballot)
-    if isinstance(form, Choice):
-        best = [at for at, mark in enumerate(marks) if mark == max(marks)]
-        return {"best": LETTERS[best[0]] if len(best) == 1 else "tie"}
-    if isinstance(form, Ranking):
-        return {"order": [LETTERS[at] for at in sorted(range(len(marks)), key=lambda at: -marks[at])]}
-    if len(marks) == 1:
-        return {"mark": form.words[int(marks[0]) - 1] if isinstance(form, Likert) else marks[0]}
-    return {f"mark_{LETTERS[at]}": mark for at, mark in enumerate(marks)}
-
-
-def _notes(verdict: Verdict) -> dict[str, Any]:
-    how = verdict.circumstances
-    return {
-        "revision": verdict.revision, "trial": verdict.trial, "guideline": how.guideline,
-        "probability": how.probability, "blind": None if how.blind is None else int(how.blind),
-    }  # fmt: skip
-
-
-def _task(
-    number: int, some: Sequence[Verdict], items: Mapping[str, Item], answers: Mapping[Any, Response]
-) -> dict[str, Any]:
-    """A task of Label Studio."""
-    annotations = []
-    for at, verdict in enumerate(some, 1):
-        results = [_result(name, value) for name, value in _said(verdict).items()] if verdict.marks else []
-        if verdict.text:
-            results.append({"from_name": "reason", "to_name": "question", "type": "textarea",
-                            "value": {"text": [verdict.text]}})  # fmt: skip
-        annotations.append({
-            "id": at, "completed_by": {"id": at, "email": verdict.rater}, "result": results,
-            "was_cancelled": verdict.marks is None, "lead_time": verdict.usage.seconds, "meta": _notes(verdict),
-            "created_at": datetime.fromtimestamp(verdict.at, UTC).isoformat(),
-        })  # fmt: skip
-    return {"id": number, "data": {**_what(some[0]), **_shown(some[0], items, answers)}, "annotations": annotations}
-
-
-def _result(name: str, value: Any) -> dict[str, Any]:
-    if isinstance(value, list):
-        return {"from_name": name, "to_name": "question", "type": "ranker", "value": {"ranker": {"rank": value}}}
-    if isinstance(value, float):
-        return {"from_name": name, "to_name": "question", "type": "number", "value": {"number": value}}
-    return {"from_name": name, "to_name": "question", "type": "choices", "value": {"choices": [value]}}
-
-
-def _record(
-    number: int, some: Sequence[Verdict], items: Mapping[str, Item], answers: Mapping[Any, Response]
-) -> dict[str, Any]:
-    """A record of Argilla, which has one answer of each person: the latest."""
-    responses: dict[str, list[dict[str, Any]]] = {}
-    latest = {verdict.rater: verdict for verdict in sorted(some, key=lambda vote: vote.revision)}
-    for rater, verdict in latest.items():
-        fields: dict[str, Any] = _said(verdict) if verdict.marks else {"best": None}
-        if verdict.text:
-            fields["reason"] = verdict.text
-        for name, value in fields.items():
-            order = value if isinstance(value, list) else []
-            ranks = [{"value": letter, "rank": at} for at, letter in enumerate(order, 1)]
-            status = "submitted" if verdict.marks else "discarded"
-            responses.setdefault(name, []).append({"value": ranks or value, "user_id": rater, "status": status})
-    notes = {rater: _notes(verdict) for rater, verdict in latest.items()}
-    return {
-        "id": str(number), "fields": _shown(some[0], items, answers), "metadata": {**_what(some[0]), "raters": notes},
-        "responses": responses, "suggestions": {},
-    }  # fmt: skip

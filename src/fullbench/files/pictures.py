@@ -82,6 +82,11 @@ def read_picture(
     return read(file, path=path, line=line)
 
 
+def data_uri(picture: Picture) -> str:
+    """A picture as a text that `read_picture` takes for the picture itself."""
+    return f"data:{picture.media};base64,{base64.b64encode(picture.data()).decode()}"
+
+
 def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
     """The file into which the picture at an address was fetched."""
     if not _web.get():

@@ -15,7 +15,6 @@ from fullbench.errors import InputError
 from fullbench.files.exchange.common import (
     Gathering,
     conversation,
-    data_uri,
     files_in,
     picture_of,
     question_id,
@@ -26,6 +25,7 @@ from fullbench.files.exchange.common import (
 )
 from fullbench.files.fields import SIDES, TIES
 from fullbench.files.nouns import PICTURES
+from fullbench.files.pictures import data_uri
 from fullbench.files.readers import parse_json
 from fullbench.files.writers import write_rows
 from fullbench.nouns.item import Item, Part, Turn, parts_content

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.nouns.verdict import Fault, Verdict
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user", "assistant": "assistant",
                              "gpt": "assistant", "model": "assistant"}  # fmt: skip
@@ -35,7 +34,7 @@ class Gathering:
         self.responses: dict[tuple[str, str, int], Response] = {}
         self.verdicts: list[Verdict] = []
         self.left_out: dict[str, int] = {}
-        self._seen: dict[tuple[str, str, str], int] = {}
+        self._seen: dict[tuple[str, str, str, int], int] = {}
 
     def item(self, item: Item) -> str:
         """Enter an item; a second content under the same id gets an id of its own. The id it has."""
@@ -45,9 +44,8 @@ class Gathering:
         self.items.setdefault(item.id, item)
         return item.id
 
-    def response(self, item: str, contestant: str, parts: Sequence[Part]) -> int:
+    def response(self, item: str, contestant: str, parts: Sequence[Part], sample: int = 0) -> int:
         """Enter a response; another answer of the same contestant is its next sample. The number of the sample."""
-        sample = 0
         while (there := self.responses.get((item, contestant, sample))) is not None and there.parts != tuple(parts):
             sample += 1
         if there is None and all(part == "" for part in parts):
@@ -56,21 +54,22 @@ class Gathering:
         return sample
 
     def rule(
-        self, judge: str, item: str, shown: Sequence[tuple[str, int]], ballot: str, marks: Sequence[float], *,
-        criterion: str = "overall", rater: str = "", text: str = "",
+        self, judge: str, item: str, shown: Sequence[tuple[str, int]], ballot: str, ruling: Sequence[float] | Fault, *,
+        criterion: str = "overall", rater: str = "", text: str = "", revision: int = 0,
     ) -> int:  # fmt: skip
-        """Enter a verdict on some contestants and samples; the same judge again on the same is its next trial. The
-        number of the trial."""
+        """Enter marks for some contestants and samples, or a fault; the same judge again on the same is its next trial.
+        The number of the trial."""
         names = tuple(name for name, _ in shown)
         samples = tuple(sample for _, sample in shown) if any(sample for _, sample in shown) else ()
         case = digest(["label", item, [list(pair) for pair in shown], ballot, criterion])
-        place = (case, judge, rater)
+        place = (case, judge, rater, revision)
         trial = self._seen.get(place, 0)
         self._seen[place] = trial + 1
+        fault, marks = (ruling, None) if isinstance(ruling, str) else (None, tuple(map(float, ruling)))
         self.verdicts.append(
             Verdict(
-                case, judge, item, names, ballot, criterion, trial, tuple(map(float, marks)), text=text,
-                samples=samples, rater=rater,
+                case, judge, item, names, ballot, criterion, trial, marks, fault, text, samples=samples, rater=rater,
+                revision=revision,
             )
         )  # fmt: skip
         return trial
@@ -196,8 +195,3 @@ def pictures_among(names: Iterable[str], path: Path) -> tuple[list[Picture], lis
         else:
             missing.append(name)
     return here, missing
-
-
-def data_uri(picture: Picture) -> str:
-    """A picture as a text that `picture_of` reads."""
-    return f"data:{picture.media};base64,{b64encode(picture.data()).decode()}"

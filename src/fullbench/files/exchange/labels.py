@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files import label_tools
+from fullbench.files import label_tools, label_writing
 from fullbench.files.exchange.common import Gathering, files_in
-from fullbench.files.readers import read_rows
+from fullbench.files.label_parts import parts_of_response, turns_of
+from fullbench.files.readers import parse_json, read_rows
 from fullbench.nouns.ballot import LETTERS
-from fullbench.nouns.item import Item, Turn
+from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.verdict import PEOPLE
@@ -21,22 +22,24 @@ from fullbench.nouns.verdict import PEOPLE
 def labels(path: Path, options: Mapping[str, str]) -> Brought:
     """Records of Label Studio or Argilla with the question and answers that they show, and what each person said.
 
-    The data of a record name `item` and `contestants`; the answers are `response_a`, `response_b`... Options:
-    `question`, the column with the question where it is not called so.
+    The data of a record name `item` and `contestants`; the answers are `response_a`, `response_b`..., with pictures
+    beside them as `files.label_parts` has them. Options: `question`, the column with the question where it is not
+    called so.
     """
     held = Gathering(path)
     column, passed_over = options.get("question", "question"), Counter[str]()
-    for file in files_in(path, "*.json", "*.jsonl"):
+    for file in files_in(path, "*.json", "*.jsonl", "*.parquet"):
         for line, row in read_rows(file):
-            item, answers = _entered(held, file, line, _data(row), column)
-            for flat in label_tools.votes(file, line, dict(row), passed_over):
-                if "marks" not in flat:
-                    held.leave_out("votes of people who could not judge")
-                    continue
+            record = label_tools.nested(row)
+            item, answers = _entered(held, file, line, _data(record), column)
+            for _ in range(_without_status(record)):
+                held.leave_out("answers without a state, as Argilla's to_json writes them: taken as sent")
+            for flat in label_tools.votes(file, line, record, passed_over):
                 held.rule(
-                    str(flat.get("judge") or PEOPLE), item, answers, str(flat["ballot"]), flat["marks"],
-                    criterion=str(flat.get("criterion") or "overall"), rater=str(flat.get("rater") or ""),
-                    text=str(flat.get("text") or ""),
+                    str(flat.get("judge") or PEOPLE), item, answers, _ballot(flat, file, line),
+                    flat.get("marks") or flat["fault"], criterion=str(flat.get("criterion") or "overall"),
+                    rater=str(flat.get("rater") or ""), text=str(flat.get("text") or ""),
+                    revision=int(flat.get("revision") or 0),
                 )  # fmt: skip
     for why, count in passed_over.items():
         held.left_out["drafts of votes" if why == "drafts" else f"votes {why}"] = count
@@ -45,7 +48,21 @@ def labels(path: Path, options: Mapping[str, str]) -> Brought:
 
 def _data(row: Mapping[str, Any]) -> dict[str, Any]:
     """What a record is about: the data of Label Studio, fields and metadata of Argilla."""
-    return {**(row.get("data") or {}), **(row.get("fields") or {}), **(row.get("metadata") or {})}
+    parts = [row.get(name) for name in ("data", "fields", "metadata")]
+    return {name: value for part in parts if isinstance(part, Mapping) for name, value in part.items()}
+
+
+def _without_status(row: Mapping[str, Any]) -> int:
+    """How many people's answers a record of Argilla has of which it does not say whether they were sent."""
+    questions = row["responses"] if isinstance(row.get("responses"), Mapping) else {}
+    given = [one for name, some in questions.items() if name not in label_tools.TEXTS for one in some or ()]
+    return len({str(one.get("user_id")) for one in given if not one.get("status") and one.get("value") is not None})
+
+
+def _ballot(flat: Mapping[str, Any], path: Path, line: int) -> str:
+    if not flat.get("ballot"):
+        raise InputError("a record on one answer says how it was marked: 'ballot', as score:1-5", path=path, line=line)
+    return str(flat["ballot"])
 
 
 def _entered(
@@ -53,7 +70,8 @@ def _entered(
 ) -> tuple[str, list[tuple[str, int]]]:
     """The item and the answers of a record."""
     names = data.get("contestants") or [data[name] for name in ("model_a", "model_b") if data.get(name)]
-    names = [names] if isinstance(names, str) else names
+    if isinstance(names, str):
+        names = parse_json(names) if names.startswith("[") else [names]
     if not data.get("item") or not data.get(column) or not names:
         raise InputError(
             f"a record needs 'item', 'contestants' and the question, here {column!r}, in its 'data' (Label Studio) or "
@@ -62,10 +80,13 @@ def _entered(
             path=path,
             line=line,
         )
-    item = held.item(Item(str(data["item"]), (Turn("user", (str(data[column]),)),)))
-    letters = [letter.lower() for letter in LETTERS]
-    texts = [str(data.get(f"response_{letter}") or "") for letter in letters[: len(names)]]
-    return item, [(str(name), held.response(item, str(name), (text,))) for name, text in zip(names, texts, strict=True)]
+    item = held.item(Item(str(data["item"]), turns_of(data, column, path, line)))
+    samples = data.get("samples") or [0] * len(names)
+    answers = []
+    for name, letter, sample in zip(names, LETTERS, samples, strict=False):
+        parts = parts_of_response(data, letter.lower(), path, line)
+        answers.append((str(name), held.response(item, str(name), parts, int(sample))))
+    return item, answers
 
 
 def write_label_studio(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
@@ -85,5 +106,5 @@ def _write(tool: label_tools.Tool, record: Record, path: Path, options: Mapping[
     blank = options.get("blank", "no")
     if blank not in {"yes", "no"}:
         raise InputError(f"the option blank is yes or no; found {blank!r}")
-    count = label_tools.write(path, tool, record, record.items, record.responses, blank=blank == "yes")
+    count = label_writing.write(path, tool, record, record.items, record.responses, blank=blank == "yes")
     return {"records" if blank == "yes" else "votes": count}
