@@ -6,6 +6,7 @@ It also answers `HEAD` as `GET` does, without the body, and keeps clients that l
 from __future__ import annotations
 
 import logging
+import re
 import time
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -17,8 +18,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fullbench.web.guard import SESSION
 
 log = logging.getLogger("fullbench.web.access")
+_SECRET = re.compile(r"^(?P<door>/(?:join|back|take/[^/]*))/.+", re.DOTALL)
 SMALLEST = 1024
 """Answers of fewer bytes are sent as they are."""
+
+
+def logged(path: str) -> str:
+    """A path as a line of the log has it: without the secrets of links, for whoever reads the log could use them, and
+    without what would begin another line.
+
+    >>> logged("/take/4f0c/s3cret"), logged("/join/s3cret"), logged("/verdicts/x\\ny")
+    ('/take/4f0c/…', '/join/…', '/verdicts/x\\\\x0ay')
+    """
+    path = _SECRET.sub(r"\g<door>/…", path)
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in path)
 
 
 class Monitor:
@@ -85,12 +98,12 @@ class Watch:
         finally:
             if left:
                 self.monitor.left.inc()
-                log.info("%s %s: the client left", method, scope["path"])
+                log.info("%s %s: the client left", method, logged(scope["path"]))
             took = time.perf_counter() - began
             self.monitor.open.dec()
             self.monitor.requests.labels(method, str(status)).inc()
             self.monitor.seconds.observe(took)
-            log.info("%s %s %d %d bytes %.0f ms", method, scope["path"], status, size, 1000 * took)
+            log.info("%s %s %d %d bytes %.0f ms", method, logged(scope["path"]), status, size, 1000 * took)
 
 
 class Compress:

@@ -106,8 +106,10 @@ def _studies(request: Request) -> list[str]:
 
 @router.post("/organise/new")
 def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depends(uploads.sent)]) -> Response:
-    """Make a study from uploaded files or from the site's ledger."""
+    """Make a study from uploaded files or from the site's ledger. The page's script gets what is wrong as a piece of a
+    page, so that the files chosen stay chosen."""
     settings = settings_of(request)
+    scripted = request.headers.get("x-form") == "1"
     try:
         plan = uploads.plan(sent.fields)
         with uploads.unpacked(sent, settings, user) as files, writing(engine_of(request)) as connection:
@@ -119,10 +121,15 @@ def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depe
             imported = importing.make(connection, settings, user, plan, material, draft=draft)
             audit.write(connection, user, "study made", plan.name, address=address_of(request), tasks=imported.work)
     except UserError as error:
+        if scripted:
+            return render(request, "work/_problem.html", status=422, problem=sentence(error))
         return _form(request, sent.fields, sentence(error), 422)
     message = key("The draft is made: {tasks} tasks, {votes} votes.") if draft else key("The study is open.")
     counts = {"tasks": imported.work, "votes": imported.work * plan.votes} if draft else {}
-    return redirect(request, f"/organise/{imported.study.id}", flash=message, **counts)
+    page = redirect(request, f"/organise/{imported.study.id}", flash=message, **counts)
+    if scripted:
+        page.status_code = 201  # the script goes there itself: were it led there, the message would be lost on the way
+    return page
 
 
 @router.get("/organise/{study_id}")

@@ -28,6 +28,8 @@ router = APIRouter(include_in_schema=False)
 Name = Annotated[str, Query(min_length=1, max_length=1000)]
 Size = Annotated[int, Query(ge=0, le=2**62)]
 MOST_FILES = 200_000
+ROWS = (".jsonl", ".csv", ".tsv")
+"""How the name of a file of rows may end; the first that is there counts."""
 DEEPEST = 20
 LASTING = 7 * DAY
 _USED = ".bytes"
@@ -107,24 +109,29 @@ def forget(folder: Path) -> None:
 
 
 def unpacked(folder: Path, limit: int) -> Path:
-    """The folder in which a parcel's `items.jsonl` (or `queue.jsonl`) lies, a zip file unpacked."""
+    """The folder in which a parcel's items (or queue) lie, a zip file unpacked."""
     files = folder / "files"
     if not files.is_dir():
         raise InputError(key("the parcel is not there; send the files again"))
     every = [path for path in files.rglob("*") if path.is_file()]
     if len(every) == 1 and every[0].suffix.lower() == ".zip":
         files = _unzip(every[0], folder / "unzipped", limit)
-    named = sorted(path.parent for name in ("items.jsonl", "queue.jsonl") for path in files.rglob(name))
-    homes = list(dict.fromkeys(named))
+    folders = (files, *(path for path in files.rglob("*") if path.is_dir()))
+    homes = [home for home in folders if rows_file(home, "items") or rows_file(home, "queue")]
     if len(homes) != 1:
         raise InputError(
             Note(
                 "web.wrong.a-parcel-holds-items",
-                "a parcel holds one items.jsonl (or queue.jsonl); found {n}",
+                "a parcel holds one folder with items.jsonl or items.csv (or a queue); found {n}",
                 n=len(homes),
             )
         )
     return homes[0]
+
+
+def rows_file(home: Path, kind: str) -> Path | None:
+    """The file of a folder in which the rows of a kind lie: JSON lines, else a table."""
+    return next((path for suffix in ROWS if (path := home / f"{kind}{suffix}").is_file()), None)
 
 
 def _unzip(path: Path, out: Path, limit: int) -> Path:

@@ -17,6 +17,7 @@ from fastapi import Request
 from starlette.datastructures import UploadFile
 
 from fullbench.errors import InputError
+from fullbench.files.nouns import read_rows
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.note import Note, word
 from fullbench.web import pictures
@@ -33,8 +34,22 @@ from fullbench.web.words import key
 FILES = ("items", "responses", "queue", "gold", "qualify", "apart")
 SWITCHES = ("reason", "reference", "confirm", "assigned", "results")
 """Options that a form switches on."""
+TABLES = parcels.ROWS[1:]
+"""What a file of rows may be besides JSON lines."""
 NAMING = {"picture", "pictures", "image", "images", "path"}
 PARTS = ("turns", "parts")
+
+
+@dataclass(frozen=True)
+class SentFile:
+    """A file of rows as it came: JSON lines, or a table where its name says so."""
+
+    name: str
+    data: bytes
+
+    @property
+    def is_table(self) -> bool:
+        return Path(self.name.lower()).suffix in TABLES
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,7 @@ class Sent:
     """A form as it came."""
 
     fields: dict[str, str]
-    files: dict[str, bytes]
+    files: dict[str, SentFile]
     pictures: dict[str, bytes]
 
 
@@ -50,7 +65,7 @@ async def sent(request: Request) -> Sent:
     """Read the form; the size of the whole is bounded by the site's limit on bodies."""
     form = await request.form()
     fields: dict[str, str] = {}
-    files: dict[str, bytes] = {}
+    files: dict[str, SentFile] = {}
     shown: dict[str, bytes] = {}
     for name, value in form.multi_items():
         if isinstance(value, str):
@@ -59,7 +74,7 @@ async def sent(request: Request) -> Sent:
             if name == "pictures":
                 shown[value.filename] = await value.read()
             elif name in FILES:
-                files[name] = await value.read()
+                files[name] = SentFile(value.filename, await value.read())
     await form.close()
     return Sent(fields, files, shown)
 
@@ -164,7 +179,7 @@ def _of_form(folder: Path, form: Sent, settings: Settings) -> dict[str, Path]:
             )
         (folder / f"p-{picture}").write_bytes(data)
     known = {picture: f"p-{picture}" for picture in form.pictures}
-    return {kind: _lines(folder / f"{kind}.jsonl", kind, data, known) for kind, data in form.files.items()}
+    return {kind: _lines(folder / f"{kind}.jsonl", kind, file, known) for kind, file in form.files.items()}
 
 
 def _of_parcel(folder: Path, form: Sent, settings: Settings) -> Unpacked:
@@ -175,10 +190,10 @@ def _of_parcel(folder: Path, form: Sent, settings: Settings) -> Unpacked:
     home = parcels.unpacked(folder, settings.parcel_limit)
     every = {str(path.relative_to(home)): path for path in home.rglob("*") if path.is_file()}
     known = {name: name for name in every}
-    rows = {kind: home / f"{kind}.jsonl" for kind in FILES}
-    there = {kind: path.read_bytes() for kind, path in rows.items() if path.is_file()} | form.files
+    rows = {kind: parcels.rows_file(home, kind) for kind in FILES}
+    there = {kind: SentFile(path.name, path.read_bytes()) for kind, path in rows.items() if path} | form.files
     named: set[str] = set()
-    files = {kind: _lines(home / f".fullbench-{kind}.jsonl", kind, data, known, named) for kind, data in there.items()}
+    files = {kind: _lines(home / f".fullbench-{kind}.jsonl", kind, file, known, named) for kind, file in there.items()}
     checked: dict[str, Checked] = {}
     store = pictures.uploads_folder(settings)
     for name in sorted(named):
@@ -191,27 +206,49 @@ def _of_parcel(folder: Path, form: Sent, settings: Settings) -> Unpacked:
     return Unpacked(files, checked)
 
 
-def _lines(path: Path, kind: str, data: bytes, known: Mapping[str, str], named: set[str] | None = None) -> Path:
+def _lines(path: Path, kind: str, file: SentFile, known: Mapping[str, str], named: set[str] | None = None) -> Path:
     """One JSON object a line, pictures named as they lie in the folder; `named` notes which of them are."""
     noted = set() if named is None else named
+    rows = _table_rows(path.with_name(f"sent-{kind}.table"), file) if file.is_table else _json_rows(kind, file.data)
     with path.open("w", encoding="utf-8") as out:
-        for number, line in enumerate(data.splitlines(), 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(
-                    Note(
-                        "web.wrong.line-of-the-is-not",
-                        "line {number} of the {kind} is not JSON: each line is one object",
-                        number=number,
-                        kind=word(kind),
-                    )
-                ) from error
+        for number, row in rows:
             renamed = _Renamed(known, noted, kind, number).value(row)
             out.write(json.dumps(renamed, ensure_ascii=True) + "\n")
     return path
+
+
+def _json_rows(kind: str, data: bytes) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(data.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                Note(
+                    "web.wrong.line-of-the-is-not",
+                    "line {number} of the {kind} is not JSON: each line is one object (tables are named .csv or .tsv)",
+                    number=number,
+                    kind=word(kind),
+                )
+            ) from error
+
+
+def _table_rows(path: Path, file: SentFile) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a table; a cell that is JSON is a list or an object, and one that is empty is not there."""
+    path = path.with_suffix(Path(file.name.lower()).suffix)
+    path.write_bytes(file.data)
+    for number, row in read_rows(path):
+        yield number, {name: _cell(value) for name, value in row.items() if value not in {None, ""}}
+
+
+def _cell(text: str) -> Any:
+    if not text.startswith(("[", "{")):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@
       bar.value = bar.max;
       field.value = id;
       status.textContent = part.dataset.ready.replace("{all}", mega(all));
+      field.dispatchEvent(new Event("parcel:ready", { bubbles: true }));
     } catch {
       status.textContent = part.dataset.broken;
     }

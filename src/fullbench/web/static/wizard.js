@@ -8,7 +8,7 @@
   const shown = document.getElementById("sketched");
   const status = document.getElementById("sketch-status");
   const words = panel.dataset;
-  const csrf = document.querySelector('meta[name="csrf"]').content;
+  let csrf = document.querySelector('meta[name="csrf"]').content;
   const SMALL = 8 * 1024 * 1024; // what is larger is sent when somebody asks for it
   let turn = 0;
   let later = 0;
@@ -41,11 +41,44 @@
     later = setTimeout(() => { if (bytes() <= SMALL && !form.elements.parcel?.value) draw(); }, 400);
   });
   document.getElementById("sketch-again").addEventListener("click", draw);
-  // What the server would refuse for its size is said here, and nothing that was typed is lost.
-  form.addEventListener("submit", (event) => {
-    if (!tooLarge()) return;
+  // A zip file or a folder that is there is small enough to be looked at, whatever its pictures weigh.
+  form.addEventListener("parcel:ready", draw);
+
+  // The form is sent from here, so that a mistake loses nothing: a page that is loaded again has no files chosen.
+  const refused = document.getElementById("refused");
+  const buttons = [...form.querySelectorAll(".actions button")];
+  function refuse(...parts) {
+    refused.replaceChildren(...parts);
+    refused.scrollIntoView({ block: "center" });
+  }
+  function problem(text) {
+    const line = document.createElement("p");
+    line.className = "problem";
+    line.textContent = text;
+    return line;
+  }
+  const post = (body) => fetch(form.action, { method: "POST", body, headers: { "X-CSRF-Token": csrf, "X-Form": "1" } });
+  // Who signed in again in another tab has another token; false where nobody is signed in.
+  async function renewed() {
+    const answer = await fetch(location.href);
+    if (answer.redirected || !answer.ok) return false;
+    csrf = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector('meta[name="csrf"]').content;
+    return true;
+  }
+  form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    status.textContent = words.large;
-    panel.scrollIntoView({ block: "center" });
+    if (tooLarge()) { refuse(problem(words.large)); return; }
+    const body = new FormData(form, event.submitter);
+    buttons.forEach((button) => { button.disabled = true; });
+    try {
+      let answer = await post(body);
+      if (answer.status === 403 && await renewed()) answer = await post(body);
+      if (answer.status === 201) { location.assign(answer.headers.get("location")); return; }
+      if (answer.redirected || answer.status === 403) refuse(problem(refused.dataset.signin));
+      else refuse(...new DOMParser().parseFromString(await answer.text(), "text/html").querySelectorAll(".problem, main p"));
+    } catch {
+      refuse(problem(refused.dataset.unsent));
+    }
+    buttons.forEach((button) => { button.disabled = false; });
   });
 })();
