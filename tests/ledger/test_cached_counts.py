@@ -274,6 +274,23 @@ def test_a_process_of_schema_4_that_had_the_ledger_open_goes_on(upgraded):
     assert "was changed" in cli("ledger", "verify", upgraded, code=1).stdout
 
 
+def test_a_verdict_that_comes_again_without_its_counts_is_no_second_call(place):
+    """As from an export of former times; what another call used is billed, its counts included."""
+    first = replace(verdict(1), usage=Usage(1, 0, 900, 8, 0.5, 1.0, cached=300, stored=100))
+    with Ledger(place) as ledger:
+        ledger.add(case(1), first)
+        ledger.flush()
+        ledger.add(replace(first, usage=replace(first.usage, cached=None, stored=None)))
+        ledger.flush()
+        assert list(ledger.failures(first.judge)) == []
+        ledger.add(replace(first, usage=replace(first.usage, seconds=2.0, cached=200)))
+        ledger.flush()
+        (second,) = ledger.failures(first.judge)
+        (account,) = [account for account in ledger.bill() if account.usage.calls]
+    assert (second.usage.cached, second.usage.stored) == (200, 100)
+    assert (account.usage.cached, account.usage.stored, account.usage.counted) == (500, 200, 1_800)
+
+
 def test_what_one_run_says_in_its_last_line_is_of_the_tokens_that_were_counted():
     told = Tally("a", 0, 2, 2, usage=Usage(2, 0, 1_000, 10, 0.0, 1.0, cached=250, counted=1_000))
     silent = Tally("b", 0, 2, 2, usage=Usage(2, 0, 9_000, 10, 0.0, 1.0))
