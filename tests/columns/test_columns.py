@@ -124,7 +124,7 @@ def test_costs_count_what_came_from_caches_by_those_who_said_it(columns, record)
         row = dict(zip(names, next(row for row in shown.rows if row[0] == judge), strict=True))
         assert row["tokens in"] == sum(usage.tokens_in for usage in used)
         assert row["from cache"] == (sum(usage.cached for usage in said) if said else None)
-        share = 100 * sum(usage.cached for usage in said) / sum(usage.tokens_in for usage in said) if said else None
+        share = 100 * sum(usage.cached for usage in said) / sum(usage.tokens_in for usage in used) if said else None
         assert row["from cache %"] == (None if share is None else pytest.approx(share))
     assert [str(note).split(":")[0].split(";")[0] for note in shown.notes] == [
         "From cache", "Of some calls it is not known what came from a cache",

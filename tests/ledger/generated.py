@@ -53,6 +53,9 @@ def _small(store: Folder, table: str, rows: list[tuple]) -> manifest.Segment:
         return segments.seal(table, path, store)
 
 
+UNKNOWN = {"fault", "confidence", "blind", "probability", "dose", "cached", "stored"}
+
+
 def _verdicts(rng, judge: int, *, items: np.ndarray, names: pa.Array, keys: np.ndarray, first: int) -> pa.Table:
     size = len(items) * CONTESTANTS
     contestant = np.tile(np.arange(CONTESTANTS), len(items))
@@ -79,7 +82,7 @@ def _verdicts(rng, judge: int, *, items: np.ndarray, names: pa.Array, keys: np.n
             columns.append(pa.array(given[field.name]).cast(field.type))
         elif field.name in fixed:
             columns.append(pa.repeat(pa.scalar(fixed[field.name], field.type), size))
-        elif field.name in {"fault", "confidence", "blind", "probability", "dose"} or field.name.startswith("calls_"):
+        elif field.name in UNKNOWN or field.name.startswith("calls_"):
             columns.append(pa.nulls(size, field.type))
         else:
             columns.append(pa.repeat(pa.scalar("" if field.type == pa.string() else 0, field.type), size))

@@ -310,8 +310,9 @@ def summary(tallies: Sequence[Tally]) -> str:
     over = sum(tally.passed_over for tally in tallies)
     earlier = f", failed for good before {over:,}" if over else ""
     spent = sum((tally.usage for tally in tallies), Usage())
-    sent = "of the tokens sent" + (" to servers that count it" if spent.counted < spent.tokens_in else "")
-    cached = f" ({spent.share_cached:.0%} {sent} came from the server's cache)" if spent.cached else ""
+    least = "at least " if spent.counted < spent.tokens_in else ""
+    share = spent.share_cached
+    cached = f" ({least}{share:.0%} of the tokens sent came from the server's cache)" if share else ""
     return f"Asked {asked:,}, known {known:,}, failed {failed:,}{earlier}, cost {money(spent)}{cached}."
 
 

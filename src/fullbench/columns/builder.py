@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fullbench.columns.memory import give_back
-from fullbench.columns.table import STUDY, Array, Columns, Due, grouped, is_constant, spread, taken
+from fullbench.columns.table import STUDY, Array, Columns, Due, grouped, is_constant, reals, spread, taken
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import FAULTS, Verdict
 
@@ -107,8 +107,7 @@ class Builder:
         for name in WHOLE:
             self._pieces[name].append(np.asarray(chunk[name], dtype=np.int64))
         for name in REAL:
-            # A price, a count or a chance of being chosen that is not known is no number; numpy makes NaN of None.
-            self._pieces[name].append(np.asarray(chunk[name], dtype=np.float64))
+            self._pieces[name].append(reals(chunk[name]))
         self._marks.add(chunk["marks"])
         if "reason" in chunk:
             self._reasons |= {self._size + row: text for row, text in _texts(chunk["reason"])}

@@ -312,6 +312,13 @@ def _paired(code: Ints, values: Array) -> Ints:
     return code
 
 
+def reals(values: Any) -> Array:
+    """A column of numbers; a price, a count or a chance of being chosen that is not known is none, and becomes NaN."""
+    if isinstance(values, tuple) and values.count(None) == len(values):  # which numpy is slow to make NaN of
+        return np.full(len(values), np.nan)
+    return np.asarray(values, dtype=np.float64)
+
+
 def is_constant(values: Array) -> bool:
     """Whether a column is stored as the one value that all of its rows have."""
     return values.ndim == 1 and len(values) > 1 and values.strides == (0,)

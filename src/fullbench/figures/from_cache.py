@@ -16,7 +16,7 @@ class FromCache:
 
     said: bool
     partly: bool
-    """Whether some of those that said it did so of some calls alone, as where others are of an older ledger."""
+    """Whether some of those that said it did so of some calls alone, as where a server leaves out what is zero."""
 
     @classmethod
     def of(cls, usages: Iterable[Usage]) -> FromCache:
@@ -40,6 +40,6 @@ class FromCache:
         )
         partly = Note(
             "cost.from-cache-of-some",
-            "Of some calls it is not known what came from a cache; the share is of the tokens of the others.",
+            "Of some calls it is not known what came from a cache: it is at least what is shown.",
         )
         return [said] * self.said + [partly] * self.partly

@@ -15,7 +15,7 @@ Batch = dict[str, list[Row]]
 
 LOOKUP = 500
 """So many keys are looked up at a time: SQLite takes 999 values in a statement where it was built long ago."""
-UNLIKE = frozenset({"at", "tags", "prompt", "words", "exchanges", "study", "reader", "stop"})
+UNLIKE = frozenset({"at", "tags", "prompt", "words", "exchanges", "study", "reader", "stop", *schema.CACHED_COUNTS})
 """What may differ between a row and its repetition. A verdict's words are in its checksum."""
 
 

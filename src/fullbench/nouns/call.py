@@ -16,7 +16,7 @@ class Usage:
     `dollars` is None where no price is known, and stays None when added to: an unknown price is never zero. `cached`
     are those of the tokens in that came from the server's cache, `stored` those that went into it; each is None where
     no server said so, and the sum of what was said where some did. `counted` are the tokens in of the calls that said
-    what came from a cache: what `cached` is a share of.
+    what came from a cache; where they are not all, `cached` is the least that it can be.
     """
 
     calls: int = 0
@@ -47,8 +47,9 @@ class Usage:
 
     @property
     def share_cached(self) -> float | None:
-        """The share of the tokens in that came from a cache, among those of which a server said it."""
-        return None if self.cached is None or not self.counted else self.cached / self.counted
+        """The share of the tokens in that came from a cache: at least that, where some calls did not say so. Servers
+        leave out what is zero, so a share of the calls that did would be too high."""
+        return None if self.cached is None or not self.tokens_in else self.cached / self.tokens_in
 
     def over(self, parts: int) -> Usage:
         """What one of so many parts used, in the mean; a call at least, and tokens rounded up."""
