@@ -71,7 +71,7 @@ def _of_items(study: Study, there: int, taken: int) -> Iterator[str]:
 
 
 def _of_labels(study: Study, read: Material, contestants: Collection[str]) -> Iterator[str]:
-    """Labels about what is not there: they are kept, and compared with nothing."""
+    """Labels about what is not there: they are kept, and compared with no judge."""
     if study.labels is None:
         return
     ids = {item.id for item in read.items}
@@ -86,4 +86,4 @@ def _of_labels(study: Study, read: Material, contestants: Collection[str]) -> It
         if labels:
             listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             counts = f"{len(labels):,} of {total:,} labels"
-            yield f"{study.labels}: {counts} are on {what} ({listed}): compared with nothing."
+            yield f"{study.labels}: {counts} are on {what} ({listed}): compared with no judge, yet in people's own tables."
