@@ -86,4 +86,5 @@ def _of_labels(study: Study, read: Material, contestants: Collection[str]) -> It
         if labels:
             listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             counts = f"{len(labels):,} of {total:,} labels"
-            yield f"{study.labels}: {counts} are on {what} ({listed}): compared with no judge, yet in people's own tables."
+            kept = "compared with no judge, and only in people's own tables"
+            yield f"{study.labels}: {counts} are on {what} ({listed}): {kept}."
