@@ -99,6 +99,7 @@ class TestRoundTrip:
     def test_items(self, tmp_path, suffix, things):
         trip(suffix, tmp_path, write_items, read_items, things)
 
+    @pytest.mark.filterwarnings("ignore:.*differ in no more than spaces:fullbench.errors.DataWarning")
     @relaxed
     @given(st.lists(response, min_size=1, max_size=4, unique_by=lambda r: (r.item, r.contestant, r.sample)))
     def test_responses(self, tmp_path, suffix, things):
@@ -304,7 +305,7 @@ def test_labels_on_several_answers_of_one_contestant_stay_several(tmp_path):
 def test_a_response_to_no_item_is_refused():
     items = [Item.ask("a", "q")]
     assert check_responses(items, [Response.say("a", "m", "x")]) == [Response.say("a", "m", "x")]
-    with pytest.raises(InputError, match="'b', which is not among the 1 items"):
+    with pytest.raises(InputError, match="'b', which is not among the items: there is one, 'a'"):
         check_responses(items, [Response.say("b", "m", "x")], path="r.jsonl")
 
 

@@ -414,7 +414,7 @@ class TestErrors:
             ("complain: model", "has no model 'm1' at this address"),
             ("complain: setting", "will not serve 'm1' as it is asked.*say temperature=default"),
             ("complain: quota", "account is used up"),
-            ("complain: move", "check the name and the URL"),
+            ("complain: move", "neither keys nor pictures are sent after it"),
         ],
     )
     def test_no_prompt_can_do(self, server, words, said):
@@ -493,7 +493,7 @@ class TestErrors:
         assert f"Authorization: Bearer {KEY}" in server.books()["last"]["head"]
         assert KEY not in repr(model) + json.dumps(dict(model.settings))
         file.write_text(f"{KEY}\nx")
-        with pytest.raises(ModelError, match="holds spaces, line breaks") as caught:
+        with pytest.raises(ModelError, match="holds spaces, quotes, line breaks") as caught:
             model.answer([])
         assert KEY not in str(caught.value)
         file.write_text("")

@@ -49,26 +49,32 @@ def check(
     return 0 if all(entry.works for entry in tried) else 1
 
 
-_ADDRESS = re.compile(r"(?:localhost|\d+(?:\.\d+){3})(?:[:/]|$)|[\w-]+(?:\.[\w-]+)+(?::\d+|/)")
+_ADDRESS = re.compile(r"https?:|(?:localhost|\d+(?:\.\d+){3})(?:[:/]|$)|[\w-]+(?:\.[\w-]+)+(?::\d+|/)")
 """What is meant as the address of a server: this machine, numbers with dots, or a name with a port or a path."""
 
 
 def _models(target: str, *, safe: bool) -> list[Model]:
     from fullbench.errors import InputError
+    from fullbench.models.addresses import fault_of
     from fullbench.models.trying import served_at
     from fullbench.studies import plan, specs
 
     if target.startswith(("http://", "https://")):
+        if (fault := fault_of(target)) is not None:
+            raise InputError(f"the address {target!r} {fault}")
         listed = served_at(target)
-        if listed is None:
+        if isinstance(listed, str):
             raise InputError(
-                f"{target} lists no models: is the server running, and does its address end in /v1? Where it needs a "
-                "key or lists none, check a model of it: openai:NAME@URL?key_env=VARIABLE"
+                f"{target} lists no models ({listed}): is the server running, and does its address end in /v1? Where "
+                "it needs a key or lists none, check a model of it: openai:NAME@URL?key_env=VARIABLE"
             )
+        if not listed:
+            raise InputError(f"{target} serves no model at all: load one there first")
         say(f"{target} serves {len(listed)}: {', '.join(listed[:5])}{' ...' if len(listed) > 5 else ''}")
         return [specs.contestant(f"openai:{name}@{target}") for name in listed[:1]]
     if _ADDRESS.match(target) and not Path(target).exists():
-        raise InputError(f"{target!r} looks like an address; write http://{target}, with /v1 where the server has it")
+        bare = re.sub(r"^https?:/*", "", target)
+        raise InputError(f"{target!r} looks like an address; write http://{bare}, with /v1 where the server has it")
     if Path(target).suffix == ".toml" or Path(target).is_file():
         return _of_study(Path(target), safe=safe)
     asked = plan.models_asked([specs.judge(target)])

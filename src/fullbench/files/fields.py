@@ -72,10 +72,17 @@ class Fields:
         """A text that must be there and not be empty."""
         value = self.text(name, default)
         if not value:
-            raise self.error(f"the field {name!r} is missing; found {', '.join(self._row) or 'none'}")
+            raise self.error(self._missing(name))
         if any("\ud800" <= letter <= "\udfff" for letter in value):
             raise self.error(f"the field {name!r} holds half a character: {value!r}")
         return value
+
+    def _missing(self, name: str) -> str:
+        if name in self._row:
+            return f"the field {name!r} is empty here"
+        spelt = next((other for other in self._row if other.strip().lower() == name), None)
+        meant = f"; write {spelt!r} as {name!r}" if spelt else ""
+        return f"the field {name!r} is missing; found {', '.join(self._row) or 'none'}{meant}"
 
     def integer(self, name: str, default: int) -> int:
         value = self.number(name, default)
@@ -123,6 +130,9 @@ class Fields:
             raise self.error(
                 f"the verdict has no 'contestants' (nor 'model_a' and 'model_b'); found {', '.join(self._row)}"
             )
+        if len(set(named)) < len(named) and not self.get("samples") and not self.get("case"):
+            twice = next(name for name in named if named.count(name) > 1)
+            raise self.error(f"the contestant {twice!r} is compared with itself; name each once")
         return tuple(named)
 
     @property
@@ -151,6 +161,10 @@ class Fields:
                     f"a verdict has marks or a fault (or names a 'winner'); this row has only {', '.join(self._row)}"
                 )
             return None
+        if isinstance(value, str) and "," in value:
+            raise self.error(
+                f'several marks are a list, [1, 0], and so are contestants, ["a", "b"]; found {value[:40]!r}'
+            )
         return tuple(self._number("marks", mark) for mark in (value if isinstance(value, list) else [value]))
 
     def fault(self) -> Fault | None:

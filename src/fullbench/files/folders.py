@@ -26,6 +26,8 @@ def items_in(folder: Path, question: str | None) -> Iterator[Item]:
         raise InputError(f"the folder holds no pictures{f': {others}' if others else ''}", path=folder)
     for file in files:
         place = file.relative_to(folder)
+        if not str(place).isprintable() and any("\ud800" <= letter <= "\udfff" for letter in str(place)):
+            raise InputError(f"the name of the picture {str(place)!r} is not UTF-8; rename the file", path=folder)
         yield Item.ask(place.with_suffix("").as_posix(), question, read_picture(folder, str(place)))
 
 

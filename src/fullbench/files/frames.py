@@ -13,6 +13,7 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.files.blanks import Blanks
 from fullbench.files.fields import Fields
+from fullbench.files.names import warn_of_twins
 from fullbench.files.nouns import (
     ITEM,
     RESPONSE,
@@ -100,6 +101,7 @@ def responses_of(data: Any, items: Iterable[Item]) -> list[Response]:
         ]
     )
     blanks.warn(place, len(answers))
+    warn_of_twins(place, (answer.contestant for answer in answers))
     seen: set[tuple[str, str, int]] = set()
     for answer in answers:
         where = (answer.item, answer.contestant, answer.sample)

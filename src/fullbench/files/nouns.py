@@ -36,6 +36,7 @@ from fullbench.files import label_tools
 from fullbench.files.blanks import Blanks
 from fullbench.files.fields import Fields
 from fullbench.files.folders import items_in
+from fullbench.files.names import meant, warn_of_twins
 from fullbench.files.parts import parts_of, pictures_of
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns, replacing, write_rows
@@ -159,7 +160,7 @@ def read_responses(
         response = response_of(Fields(path, line, row, RESPONSE), contestant, blanks)
         place = (response.item, response.contestant, response.sample)
         if items is not None and response.item not in items:
-            raise InputError(_stray(response, len(items)), path=path, line=line)
+            raise InputError(_stray(response, items), path=path, line=line)
         if place in seen:
             raise InputError(
                 f"{response.contestant!r} answers item {response.item!r} twice; number them in a column 'sample'",
@@ -169,12 +170,15 @@ def read_responses(
         seen.add(place)
         yield response
     blanks.warn(path, len(seen))
+    warn_of_twins(path, (contestant for _, contestant, _ in seen))
 
 
 def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Response:
     """The response of one row; `blanks` counts those without a text."""
     item, who = fields.name("item"), fields.name("contestant", contestant)
     sample = fields.integer("sample", fields.integer("trial", 0))  # `trial` is what the first release called it
+    if sample < 0:
+        raise fields.error(f"'sample' numbers the answers of one contestant from 0; found {sample}")
     parts = fields.json("parts")
     if parts is None:
         bare = not fields.has("text")
@@ -197,13 +201,16 @@ def check_responses(
     checked = []
     for response in responses:
         if response.item not in known:
-            raise InputError(_stray(response, len(known)), path=path)
+            raise InputError(_stray(response, known), path=path)
         checked.append(response)
     return checked
 
 
-def _stray(response: Response, items: int) -> str:
-    return f"{response.contestant!r} answers item {response.item!r}, which is not among the {items} items"
+def _stray(response: Response, items: Collection[str]) -> str:
+    near = meant(response.item, items)
+    instead = f"; did you mean {near!r}?" if near else ""
+    among = f"the {len(items)} items" if len(items) != 1 else f"the items: there is one, {next(iter(items))!r}"
+    return f"{response.contestant!r} answers item {response.item!r}, which is not among {among}{instead}"
 
 
 def read_verdicts(
@@ -243,7 +250,8 @@ def verdicts_in(
         marks = fields.marks(contestants)
         with fields.placed():
             if marks is not None and not _ballot(spec).allows(marks):
-                raise InputError(f"the marks {list(marks)} are not legal on the ballot {spec}")
+                tie = "; for ties the ballot is choice+tie" if spec == "choice" and len(set(marks)) == 1 else ""
+                raise InputError(f"the marks {list(marks)} are not legal on the ballot {spec}{tie}")
             yield Verdict(
                 case, who, item, contestants, spec, criterion, trial, marks, fields.fault(), fields.text("text") or "",
                 _usage(fields), fields.text("prompt") or "", tuple(fields.texts("earlier")), fields.number("at", 0.0),

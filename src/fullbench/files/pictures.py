@@ -72,6 +72,8 @@ def read_picture(
         return Picture.as_given(data, data) if answered else Picture.of(data, path=path, line=line)
     web = WEB.match(name) is not None
     named = folder / name
+    if not named.exists() and (remedy := _spelt_otherwise(name)):
+        raise InputError(f"the picture {name!r} cannot be read; {remedy}", path=path, line=line)
     copy = copy_of(folder, name) if web or not named.exists() else None
     if web and copy is None:
         file = _from_the_web(name, path, line)
@@ -85,6 +87,17 @@ def read_picture(
 def data_uri(picture: Picture) -> str:
     """A picture as a text that `read_picture` takes for the picture itself."""
     return f"data:{picture.media};base64,{base64.b64encode(picture.data()).decode()}"
+
+
+def _spelt_otherwise(name: str) -> str:
+    """What to write in place of a path that is spelt as elsewhere; nothing where it is spelt as here."""
+    if name.lower().startswith("file:"):
+        return "leave out file: and write the path"
+    if name.startswith("~"):
+        return "'~' is not replaced in data: write the path from the file's folder, or the whole one"
+    if re.match(r"[A-Za-z]:[\\/]", name):
+        return "this is a path of Windows: copy the pictures beside the file, and write the path from there, with /"
+    return "write / between folders, not \\" if "\\" in name else ""
 
 
 def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:

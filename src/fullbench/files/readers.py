@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
+from fullbench.files.kinds import other_kind
 from fullbench.hygiene import as_written
 
 LIMIT = 16 * 1024 * 1024
@@ -32,6 +34,8 @@ _CHUNK = 1 << 16
 def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Every row of a file with the line it begins on (in Parquet, its number)."""
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"this is a folder, and a file is read here; known are {KNOWN}", path=path)
     suffix = suffix_of(path)
     count = 0
     for count, (line, row) in enumerate(_READERS[suffix](path), 1):  # noqa: B007
@@ -53,7 +57,16 @@ def _constant(name: str) -> None:
         raise ValueError(f"{name} is not a number JSON knows")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_constant)
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are all different; JSON itself would keep the last value of a name and drop the others."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the name {twice!r} stands twice in one object; keep one")
+    return made
+
+
+_DECODER = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_once)
 
 
 def suffix_of(path: Path) -> str:
@@ -61,6 +74,8 @@ def suffix_of(path: Path) -> str:
     suffix = Path(name.removesuffix(".gz")).suffix
     if suffix not in _READERS or (name.endswith(".gz") and suffix == ".parquet"):
         other = "; save it as .csv in your spreadsheet" if suffix in {".xlsx", ".xls", ".ods", ".numbers"} else ""
+        if path.name == "-":
+            other = "; standard input is not read: write it to a file"
         raise InputError(f"a file of this kind is not known; known are {KNOWN}{other}", path=path)
     return suffix
 
@@ -72,18 +87,24 @@ def suffix_of(path: Path) -> str:
 def _opened(path: Path) -> Iterator[io.BufferedIOBase]:
     try:
         with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
+            if (kind := other_kind(file.peek(16))) is not None:
+                raise InputError(f"by its first bytes this is {kind}", path=path)
             yield file
     except FileNotFoundError as error:
-        fetch = "; files are read from this machine: download it first" if _is_address(path) else ""
-        raise InputError(f"there is no such file{fetch}", path=path) from error
+        raise InputError(f"there is no such file{_why_not(path)}", path=path) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"the gzip data is damaged or cut short ({error}); fetch it again", path=path) from error
     except OSError as error:
         raise InputError(f"the file cannot be read ({error.strerror or error})", path=path) from error
 
 
-def _is_address(path: Path) -> bool:
-    return path.parts[:1] in {("http:",), ("https:",)}
+def _why_not(path: Path) -> str:
+    """What may have been meant by a path that leads nowhere."""
+    if path.parts[:1] in {("http:",), ("https:",)}:
+        return "; files are read from this machine: download it first"
+    if path.parts[:1] == ("~",):
+        return "; '~' stands for your home only where the shell replaces it: write the whole path"
+    return "; write / between folders, not \\" if "\\" in str(path) else ""
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -109,16 +130,28 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in _lines(path):
         if line.strip():
-            yield number, _object(path, number, partial(parse_json, line))
+            yield number, _object(path, number, partial(parse_json, line), _of_many_lines(line))
 
 
-def _object(path: Path, line: int, parse: Callable[[], Any]) -> dict[str, Any]:
+def _of_many_lines(line: str) -> str:
+    """What to do with JSON that does not stand in one line, told from its first one."""
+    bare = line.strip()
+    if bare.startswith("["):
+        return "; a file with one array [...] is named .json"
+    return (
+        "; a row stands in one line: write it so, or all rows as one array [...] in a .json file" if bare == "{" else ""
+    )
+
+
+def _object(path: Path, line: int, parse: Callable[[], Any], remedy: str = "") -> dict[str, Any]:
     try:
         value = parse()
     except (ValueError, RecursionError) as error:
-        raise InputError(f"this is not valid JSON ({error})", path=path, line=line) from error
+        raise InputError(f"this is not valid JSON ({error}){remedy}", path=path, line=line) from error
     if not isinstance(value, dict):
-        raise InputError(f"a row must be a JSON object {{...}}; found {str(value)[:40]!r}", path=path, line=line)
+        raise InputError(
+            f"a row must be a JSON object {{...}}; found {str(value)[:40]!r}{remedy}", path=path, line=line
+        )
     return value
 
 
@@ -203,23 +236,30 @@ def _read_csv(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]
     csv.field_size_limit(max(csv.field_size_limit(), LIMIT))
     lines = (line for _, line in _lines(path))
     first = next(lines, "")
-    if delimiter == "," and "," not in first and ";" in first:
-        delimiter = ";"  # as spreadsheets write where the comma is the decimal sign
+    above = 0
+    if first.lower().startswith("sep=") and len(first.strip()) == 5:  # a line of Excel's own, above the names
+        delimiter, first, above = first[4], next(lines, ""), 1
+    elif delimiter == "," and "," not in first:  # ; is what spreadsheets write where the comma is the decimal sign
+        delimiter = next((other for other in ";\t|" if other in first), delimiter)
+    if "\r" in first.rstrip("\r\n"):
+        raise InputError(
+            "its lines end in carriage returns alone, as on old Macs; save it with other line ends", path=path
+        )
     ours = _is_ours(first, delimiter)
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     header: list[str] | None = None
-    line = 1
+    line = above + 1
     try:
         for cells in reader:
             if header is None:
                 header = _header(path, [as_written(cell) for cell in cells] if ours else cells)
-            elif cells:
+            elif any(cells):
                 if len(cells) != len(header):
                     counts = f"{len(cells)} cells under {len(header)} columns"
                     raise InputError(f"the row has {counts}; is a comma or a quote amiss?", path=path, line=line)
                 texts = map(as_written, cells) if ours else cells
                 yield line, {name: _cell(cell) for name, cell in zip(header, texts, strict=True) if name}
-            line = reader.line_num + 1
+            line = above + reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"this is not valid CSV ({error})", path=path, line=line) from error
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fullbench.errors import InputError
+from fullbench.models.addresses import check_url
 from fullbench.models.dialects import Dialect, OpenAI
 from fullbench.models.net.handles import connections
 from fullbench.models.net.limits import CEILING, START, office
@@ -47,9 +48,8 @@ class ChatModel:
     _learned: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_url(self.model, self.url)
         parts = urlsplit(self.url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise InputError(f"the URL of {self.model!r} must begin with http:// or https:// and name a server")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise InputError(
                 f"the URL of {self.model!r} must hold no user, password or query; give the key with key_env or key_file"

@@ -6,6 +6,7 @@ with somebody's data changes nothing else.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from functools import lru_cache
@@ -26,6 +27,11 @@ def names() -> list[str]:
     return list(_here())
 
 
+def found_here() -> bool:
+    """Whether there is such a file where one works."""
+    return Path(".env").exists()
+
+
 def _here() -> dict[str, str]:
     file = Path(".env").absolute()
     try:
@@ -38,7 +44,10 @@ def _here() -> dict[str, str]:
 @lru_cache(maxsize=8)
 def _variables(file: Path, _changed: int) -> dict[str, str]:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        data = file.read_bytes()
+        # What PowerShell writes with `>` is UTF-16.
+        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = data.decode("utf-16" if wide else "utf-8-sig")
     except (OSError, UnicodeDecodeError):  # a file that is none of ours is no error of this user
         return {}
     return parsed(text)

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fullbench.errors import InputError
+from fullbench.models.addresses import check_url
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.settings import LIMITS_COMPLETIONS, Key, Limits, Sampling
@@ -159,6 +160,7 @@ def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
     read = read_options(spec, options, {**SAMPLING, **LIMITS, **PRICE, **CACHING, **ACCESS})
     file = read.get("key_file")
     address = url or provider.url
+    check_url(model, address)
     env = (read["key_env"],) if "key_env" in read else provider.env if provider.owns(address) else ()
     others = provider is OPENAI and not provider.owns(address) and not LIMITS_COMPLETIONS.search(model)
     dialect = OpenAI() if others else provider.dialect()
@@ -216,6 +218,27 @@ def number(word: str) -> float:
     return number
 
 
+def _amount(word: str) -> float:
+    if (amount := number(word)) < 0:
+        raise ValueError(word)
+    return amount
+
+
+def _count(word: str) -> int:
+    if (count := int(word)) < 1:
+        raise ValueError(word)
+    return count
+
+
+def _variable(word: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_]\w*", word):  # what stands there may be the key itself, and is not shown
+        raise InputError(
+            "key_env is the name of a variable, and what was given is none; put the key into a variable or a file, and "
+            "name that (key_env=NAME, key_file=PATH)"
+        )
+    return word
+
+
 def _temperature(word: str) -> float | str:
     return word if word == "default" else number(word)
 
@@ -227,20 +250,20 @@ def _yes(word: str) -> bool:
 
 
 SAMPLING: Mapping[str, Callable[[str], Any]] = {
-    "temperature": _temperature, "top_p": number, "max_tokens": int, "seed": int, "system": str, "extra": json.loads,
+    "temperature": _temperature, "top_p": number, "max_tokens": _count, "seed": int, "system": str, "extra": json.loads,
     "pixels": int, "effort": str,
 }  # fmt: skip
 LIMITS: Mapping[str, Callable[[str], Any]] = {
     "rpm": number, "tpm": number, "concurrency": int, "timeout": number, "attempts": int, "patience": number,
     "backoff": number, "breaks": int, "rest": number, "hedge": number,
 }  # fmt: skip
-PRICE: Mapping[str, Callable[[str], Any]] = {"price_in": number, "price_out": number}
-CACHING: Mapping[str, Callable[[str], Any]] = {"price_cached": number, "cache": _yes}
+PRICE: Mapping[str, Callable[[str], Any]] = {"price_in": _amount, "price_out": _amount}
+CACHING: Mapping[str, Callable[[str], Any]] = {"price_cached": _amount, "cache": _yes}
 LOCAL: Mapping[str, Callable[[str], Any]] = {
     "device": str, "precision": str, "batch": int, "max_tokens": int, "temperature": number, "revision": str,
     "label": str,
 }  # fmt: skip
-ACCESS: Mapping[str, Callable[[str], Any]] = {"key_env": str, "key_file": str, "label": str}
+ACCESS: Mapping[str, Callable[[str], Any]] = {"key_env": _variable, "key_file": str, "label": str}
 
 
 def read_options(spec: str, options: Mapping[str, str], known: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.models.dialects import Answer, Dialect
@@ -144,6 +144,8 @@ def refused(status: int, payload: Any, raw: bytes = b"", headers: Mapping[str, s
     """The same of a body that was parsed before."""
     headers = headers or {}
     complaint = complaints.read(payload, raw)
+    if 300 <= status < 400 and (place := headers.get("location")):
+        complaint = replace(complaint, message=f"it sends us to {complaints.plain(place)[:200]}")
     wait = complaints.retry_after(headers)
     kind = complaints.sort(status, complaint)
     wait = complaint.wait if wait is None else wait

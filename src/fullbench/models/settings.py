@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.errors import InputError, ModelError
-from fullbench.models.dotenv import variable
+from fullbench.models.dotenv import found_here, variable
 from fullbench.nouns.digests import digest
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Providers know some of these words each, and say so where they do not know one."""
+
+
+OUR_OWN = frozenset({"model", "messages", "input", "contents", "stream", "n"})
+"""Parts of a request that say who is asked what: in `extra` they would ask something else under the same name."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Sampling:
         if self.effort is not None and self.effort not in EFFORTS:
             raise InputError(f"the effort of reasoning is {', '.join(EFFORTS)}; found {self.effort!r}")
         for name in self.extra:
+            if name in OUR_OWN:
+                raise InputError(f"'extra' cannot hold {name!r}: that is what fullbench itself sends, or reads")
             if "key" in name.lower() or name.lower() == "token" or "secret" in name.lower():
                 raise InputError(f"{name!r} looks like a key and would be shown; give keys with key_env or key_file")
 
@@ -151,7 +157,7 @@ class Key:
                 return _plain(key, f"the variable {name}")
         if needed:
             what = (
-                f"set {' or '.join(self.env)} (or write it into a file .env here)"
+                f"set {' or '.join(self.env)} (or write it into a file .env here{'' if not found_here() else _IN_VAIN})"
                 if self.env
                 else "name the variable that holds it (key_env=NAME)"
             )
@@ -170,7 +176,12 @@ class Key:
         return _plain(key, f"the key file {file}")
 
 
+_IN_VAIN = ": there is one, without a line NAME=VALUE of that name"
+
+
 def _plain(key: str, where: str) -> str:
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise ModelError(f"{where} holds spaces, line breaks or letters that no key has; put the key into it, alone")
+    if not (key.isascii() and key.isprintable()) or set(" \"'") & set(key):
+        raise ModelError(
+            f"{where} holds spaces, quotes, line breaks or letters that no key has; put the key into it, alone"
+        )
     return key

@@ -7,13 +7,16 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from http.client import HTTPException
 from io import BytesIO
 from typing import Any
 
 from fullbench.errors import ModelError
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import OpenAI
+from fullbench.models.net.complaints import plain
+from fullbench.models.net.http import why_unconnected
 from fullbench.models.prices import is_local
 from fullbench.nouns.item import Turn
 from fullbench.nouns.model import Model, Prompt, Reply, takes_schemas
@@ -28,6 +31,8 @@ SCHEMA = json.dumps({
     "type": "object", "properties": {"legs": {"type": "integer"}}, "required": ["legs"], "additionalProperties": False,
 })  # fmt: skip
 _WAIT = 20.0
+LONGEST = 45.0
+"""Seconds for one attempt: somebody sits there and waits. A model that is still being loaded has a second one."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +58,22 @@ class Tried:
 
 def try_model(model: Model) -> Tried:
     """Ask a model what a picture shows and for a JSON object; ask its server for its models, limits and logprobs."""
+    if isinstance(model, ChatModel):
+        own = model.limits
+        model = replace(model, limits=replace(own, timeout=min(own.timeout, LONGEST), attempts=min(own.attempts, 2)))
     started = time.monotonic()
     seen = _ask(model, Prompt((Turn("user", (_picture(), QUESTION)),)))
     seconds = time.monotonic() - started
     listed = _listed(model)
     if isinstance(seen, str):
-        plain = _ask(model, Prompt((Turn("user", ("Reply with the one word: here",)),)))
-        if isinstance(plain, str):
-            return Tried(model.name, plain, listed=listed, price=model.price)
+        if "no whole answer within" in seen:
+            return Tried(model.name, seen, listed=listed, price=model.price)
+        words = _ask(model, Prompt((Turn("user", ("Reply with the one word: here",)),)))
+        if isinstance(words, str):
+            return Tried(model.name, words, listed=listed, price=model.price)
         limits, logprobs = _headers(model)
         return Tried(
-            model.name, sees=False, json=_json(model), logprobs=logprobs, served=plain.served, listed=listed,
+            model.name, sees=False, json=_json(model), logprobs=logprobs, served=words.served, listed=listed,
             limits=limits, price=model.price, seconds=seconds, said=seen,
         )  # fmt: skip
     limits, logprobs = _headers(model)
@@ -116,18 +126,21 @@ def _json(model: Model) -> bool | None:
     return isinstance(value, dict) and isinstance(value.get("legs"), int)
 
 
-def served_at(url: str, key: str | None = None) -> tuple[str, ...] | None:
-    """The models that a server lists at `URL/models`, as OpenAI's dialect has it; None where it lists none."""
+def served_at(url: str, key: str | None = None) -> tuple[str, ...] | str:
+    """The models that a server lists at `URL/models`, as OpenAI's dialect has it; else why none can be seen."""
     got = _http(f"{url.rstrip('/')}/models", OpenAI().headers(key))
-    if got is None or not isinstance(got[0], dict) or not isinstance(got[0].get("data"), list):
-        return None
+    if isinstance(got, str):
+        return got
+    if not isinstance(got[0], dict) or not isinstance(got[0].get("data"), list):
+        return "its JSON is no list of models"
     return tuple(str(entry["id"]) for entry in got[0]["data"] if isinstance(entry, dict) and entry.get("id"))
 
 
 def _listed(model: Model) -> tuple[str, ...] | None:
     if not isinstance(model, ChatModel) or not isinstance(model.dialect, OpenAI):
         return None
-    return served_at(model.url, _key(model))
+    listed = served_at(model.url, _key(model))
+    return None if isinstance(listed, str) else listed
 
 
 def _headers(model: Model) -> tuple[dict[str, str], bool | None]:
@@ -137,7 +150,7 @@ def _headers(model: Model) -> tuple[dict[str, str], bool | None]:
     body = {"model": model.model, "max_tokens": 1, "logprobs": True, "top_logprobs": 2,
             "messages": [{"role": "user", "content": "Say A or B."}]}  # fmt: skip
     got = _http(model.dialect.url(model.url, model.model), model.dialect.headers(_key(model)), body)
-    if got is None:
+    if isinstance(got, str):
         return {}, False
     payload, headers = got
     limits = {name.removeprefix("x-ratelimit-limit-"): value for name, value in headers.items()
@@ -152,13 +165,28 @@ def _key(model: ChatModel) -> str | None:
     return model.key.read(needed=not is_local(model.url), server=f"the server at {model.url}")
 
 
-def _http(url: str, headers: Mapping[str, str], body: Any = None) -> tuple[Any, dict[str, str]] | None:
-    """A JSON reply and its headers in small letters; None where there is none. Only addresses that the user named."""
+class _Staying(urllib.request.HTTPRedirectHandler):
+    """No key follows a server that sends us elsewhere."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _http(url: str, headers: Mapping[str, str], body: Any = None) -> tuple[Any, dict[str, str]] | str:
+    """A JSON reply and its headers in small letters, or why there is none. Only addresses that the user named."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})  # noqa: S310 (ChatModel takes http alone)
     try:
-        with urllib.request.urlopen(request, timeout=_WAIT) as reply:  # noqa: S310
+        with urllib.request.build_opener(_Staying).open(request, timeout=_WAIT) as reply:
             read = json.loads(reply.read(2**22))
             return read, {name.lower(): value for name, value in reply.headers.items()}
-    except (OSError, ValueError, urllib.error.URLError):
-        return None
+    except urllib.error.HTTPError as error:
+        error.close()
+        place = error.headers.get("Location")
+        return f"it answers {error.code}" + (f" and sends us to {plain(place)[:200]}" if place else "")
+    except urllib.error.URLError as error:
+        return why_unconnected(error.reason) if isinstance(error.reason, OSError) else str(error.reason)
+    except (OSError, HTTPException) as error:
+        return str(getattr(error, "strerror", None) or error)
+    except ValueError:
+        return "what it sends is no JSON"

@@ -76,6 +76,8 @@ def spec_meant(name: str, known: Iterable[str]) -> str:
     >>> spec_meant("gpt-4o", []), spec_meant("length,chance", ["length"])[:24]
     ("; did you mean 'openai:gpt-4o'?", '; name each by itself, n')
     """
+    if name[:1] in set("\"'“”‘’`"):
+        return "; leave out the quotes, which are part of the word here."
     if "," in name:
         return "; name each by itself, not with commas between."
     provider = next((kind for begin, kind in _PROVIDERS.items() if name.startswith(begin)), "")

@@ -97,7 +97,8 @@ def about_labels(
         if stray:
             listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             counts = f"{len(stray):,} of {len(labels):,} labels"
-            yield f"{place}: {counts} are on {what} ({listed}): compared with nothing."
+            kept = "compared with no judge, and only in people's own tables"
+            yield f"{place}: {counts} are on {what} ({listed}): {kept}."
     several = {response.contestant for response in answers if response.sample}
     first = [label for label in labels if several.intersection(label.contestants)]
     if first and not any(label.samples for label in labels):

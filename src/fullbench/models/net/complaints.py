@@ -134,7 +134,12 @@ def sentence(status: int, complaint: Complaint, *, server: str, model: str, key:
         return f"{server} says that the account is used up ({reply}); top it up or use another key"
     if status in {401, 403} or re.search(r"api.?key", complaint.words, re.IGNORECASE):
         return f"{server} refused the key ({reply}); check {key}"
-    if status in {404, 405} or 300 <= status < 400:
+    if 300 <= status < 400:
+        return (
+            f"{server} is elsewhere ({reply}), and neither keys nor pictures are sent after it; where you trust that "
+            "address, name it in the spec, up to /v1"
+        )
+    if status in {404, 405}:
         return (
             f"{server} has no model {model!r} at this address ({reply}); check the name and the URL, which is given up "
             "to /v1 (http://HOST:PORT/v1, without /chat/completions); `fullbench check URL` lists what is served"

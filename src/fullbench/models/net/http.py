@@ -111,9 +111,13 @@ class Connections:
         except TimeoutError:
             raise NoConnection("no connection in time") from None
         except OSError as error:
-            raise NoConnection(f"no connection ({error.strerror or error})") from error
+            raise NoConnection(f"no connection{self._by}({why_unconnected(error)})") from error
         except (BrokenOff, NoHttp) as error:
             raise NoConnection(f"no connection (of the proxy: {error})") from error
+
+    @property
+    def _by(self) -> str:
+        return " " if self._proxy is None else f" through the proxy {_host(self._proxy)} "
 
     async def _reach(self, where: SplitResult) -> _Connection:
         connection, name = _Connection(self, self._buffer), _name(where)
@@ -324,6 +328,16 @@ def _trust() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def why_unconnected(error: OSError) -> str:
+    """Why there is no connection; what a user can do about a certificate or a missing one stands with it."""
+    unproven = getattr(error, "verify_message", "")
+    if unproven:
+        return f"its certificate is not trusted: {unproven}; name the certificate's file in SSL_CERT_FILE"
+    if getattr(error, "reason", "") == "WRONG_VERSION_NUMBER":
+        return "it speaks no TLS there; write http:// in place of https://"
+    return str(error.strerror or error)
 
 
 def _name(where: SplitResult) -> str:

@@ -13,6 +13,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from fullbench.errors import InputError, ModelError
 from fullbench.hygiene import masked_bytes
+from fullbench.models.addresses import fault_of
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import complaints
 from fullbench.models.net.attempts import RATE_LIMITED, Tries, lasting
@@ -76,6 +77,7 @@ class Caller:
         self._gate = provider.gate(line.model)
         self._hedge = None if line.limits.hedge is None else Hedge(line.limits.hedge)
         self._url = line.dialect.url(line.base, line.model)
+        self._proxy = proxy_for(self._url)
         self._purse = purse()
         self._answered = False
         self._unclear = self._aliens = 0
@@ -95,7 +97,7 @@ class Caller:
             "Accept-Encoding": ENCODINGS,
             "Content-Type": self._line.dialect.media,
         }
-        self._connections = Connections(self._url, headers, proxy_for(self._url))
+        self._connections = Connections(self._url, headers, self._proxy)
         return self
 
     async def __aexit__(
@@ -256,7 +258,9 @@ class Caller:
             return Trouble("again", str(error), alien="something that is no HTTP")
         except BrokenOff as error:
             self._count_broken(exchange.status, prompt, tally)
-            return Trouble("again", f"the connection broke off ({error})")
+            plain = not self._answered and not exchange.status and self._url.startswith("http://")
+            https = "; does the server want https://?" if plain else ""
+            return Trouble("again", f"the connection broke off ({error}{https})")
         except asyncio.CancelledError:
             if not self._deadlines.cut(task):
                 raise
@@ -334,4 +338,8 @@ def proxy_for(url: str) -> str | None:
     parts = urlsplit(url)
     if is_local(url) or proxy_bypass(parts.hostname or ""):
         return None
-    return getproxies().get(parts.scheme)
+    proxy = getproxies().get(parts.scheme)
+    if proxy is not None and (fault := fault_of(proxy if "://" in proxy else f"http://{proxy}")) is not None:
+        # What stands there may hold a password, and is not shown.
+        raise ModelError(f"the proxy that {parts.scheme}_proxy names {fault}; mend the variable, or unset it")
+    return proxy

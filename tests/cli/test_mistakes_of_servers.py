@@ -1,0 +1,210 @@
+"""Servers that are elsewhere, speak otherwise or hang, and specs, keys and proxies that cannot be: a sentence each."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_judge import cli
+from tests.tls_proxy import certificate
+
+__all__ = ["cli"]
+
+KEY = "sk-proj-0123456789abcdef"
+
+
+class Odd(BaseHTTPRequestHandler):
+    """What it does is the first word of the path: `/moved/v1`, `/hang/v1`, `/page/v1`; all that it is sent is kept."""
+
+    seen: list[tuple[str, str | None]]
+    elsewhere: str
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.seen.append((self.path, self.headers.get("Authorization")))
+        word = self.path.split("/")[1]
+        if word == "hang":
+            time.sleep(8)
+        status = {"moved": 307, "none": 200}.get(word, 200)
+        body = {
+            "none": b'{"data": []}', "page": b"<html>Sign in</html>",
+            "mumbles": b'{"choices": [{"message": {"content": "Hm, hard to say."}, "finish_reason": "stop"}]}',
+        }.get(word, b"{}")  # fmt: skip
+        self.send_response(status)
+        if word == "moved":
+            self.send_header("Location", f"{self.elsewhere}{self.path}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def serving(**more: object) -> ThreadingHTTPServer:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Odd,), {"seen": [], **more}))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def address(server: ThreadingHTTPServer, scheme: str = "http") -> str:
+    return f"{scheme}://127.0.0.1:{server.server_address[1]}"
+
+
+@pytest.fixture
+def odd() -> Iterator[ThreadingHTTPServer]:
+    other = serving()
+    server = serving(elsewhere=address(other))
+    server.other = other  # type: ignore[attr-defined]
+    yield server
+    for each in (server, other):
+        each.shutdown()
+        each.server_close()
+
+
+@pytest.fixture
+def desk(tmp_path) -> Path:
+    items = [{"id": f"q{number}", "question": "?"} for number in range(2)]
+    said = [{"item": item["id"], "contestant": who, "text": who} for item in items for who in "xy"]
+    for name, rows in (("items", items), ("said", said)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def judged(spec: str) -> tuple[str, ...]:
+    words = "judge --items items.jsonl --responses said.jsonl --ballot choice --quiet --judge"
+    return (*words.split(), spec)
+
+
+SPECS = [
+    ("openai:m@http://localhost:99999/v1", "has no port that can be"),
+    ("openai:m@http://localhost:abc/v1", "has no port that can be"),
+    ("openai:m@http://::1:8000/v1", "which stands in brackets"),
+    ("openai:m@http://[::1:8000/v1", "which stands in brackets"),
+    ("openai:m@http://localhost:8000/my path/v1", "holds a space"),
+    ('"openai:m@http://localhost:8000/v1"', "leave out the quotes"),
+    ("“openai:m@http://localhost:8000/v1”", "leave out the quotes"),
+    ("openai:m?price_in=-1&price_out=1", "'price_in' of 'openai:m' cannot be '-1'"),
+    ("openai:m?max_tokens=0", "'max_tokens' of 'openai:m' cannot be '0'"),
+    ('openai:m?extra={"messages": []}', "'extra' cannot hold 'messages'"),
+    ('openai:m?extra={"model": "other"}', "'extra' cannot hold 'model'"),
+    ('openai:m?extra={"stream": true}', "'extra' cannot hold 'stream'"),
+]
+
+
+@pytest.mark.parametrize(("spec", "told"), SPECS)
+def test_specs_that_cannot_be(cli, desk, spec, told):
+    code, out, err = cli(*judged(spec))
+    assert (code, out) == (2, ""), err
+    assert told in err
+    assert not (desk / "fullbench.ledger").exists()
+
+
+@pytest.mark.parametrize("target", ["http://localhost:99999/v1", "http://localhost:abc/v1", "http:/localhost:8000/v1"])
+def test_addresses_that_cannot_be_checked(cli, desk, target):
+    code, _, err = cli("check", target)
+    assert code == 2
+    assert "no port that can be" in err or "write http://localhost:8000/v1" in err
+
+
+def test_a_key_in_the_place_of_its_variable_is_not_shown(cli, desk):
+    code, out, err = cli(*judged(f"openai:gpt-4o?key_env={KEY}"))
+    assert code == 2
+    assert "key_env is the name of a variable" in err
+    assert KEY not in out + err
+
+
+@pytest.mark.parametrize("held", [f'"{KEY}"', f"'{KEY}'"])
+def test_a_key_in_quotes_is_refused_before_it_is_sent(cli, desk, odd, monkeypatch, held):
+    monkeypatch.setenv("SOME_KEY", held)
+    code, _, err = cli(*judged(f"openai:m@{address(odd)}/page/v1?key_env=SOME_KEY"))
+    assert (code, "the variable SOME_KEY holds spaces, quotes" in err) == (2, True)
+    assert odd.RequestHandlerClass.seen == []
+    assert KEY not in err
+
+
+def test_keys_that_powershell_wrote_are_found_and_missing_ones_told(cli, desk, odd, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (desk / ".env").write_bytes(f"OPENAI_API_KEY={KEY}\r\n".encode("utf-16"))
+    cli(*judged(f"openai:m@{address(odd)}/page/v1?key_env=OPENAI_API_KEY"))
+    assert {auth for _, auth in odd.RequestHandlerClass.seen} == {f"Bearer {KEY}"}
+    (desk / ".env").write_text(f"OPENAI_API_KEY: {KEY}\n")
+    code, _, err = cli(*judged("openai:gpt-4o"))
+    assert (code, "a file .env here: there is one, without a line NAME=VALUE of that name" in err) == (2, True)
+
+
+def test_a_server_that_has_moved_is_told_and_no_key_follows_it(cli, desk, odd, monkeypatch):
+    monkeypatch.setenv("SOME_KEY", KEY)
+    spec = f"openai:m@{address(odd)}/moved/v1?key_env=SOME_KEY"
+    code, _, err = cli(*judged(spec))
+    assert code == 2
+    assert f"it sends us to {address(odd.other)}/moved/v1/chat/completions" in err
+    assert "name it in the spec" in err
+    code, _, err = cli("check", spec)
+    assert code == 1
+    assert f"307: it sends us to {address(odd.other)}/moved/v1/chat/completions" in err
+    code, _, err = cli("check", f"{address(odd)}/moved/v1")
+    assert (code, f"it answers 307 and sends us to {address(odd.other)}/moved/v1/models" in err) == (2, True)
+    assert {auth for _, auth in odd.RequestHandlerClass.seen} >= {f"Bearer {KEY}"}
+    assert odd.other.RequestHandlerClass.seen == []
+
+
+def test_what_keeps_a_server_from_listing_its_models_is_said(cli, desk, odd):
+    for place, told in (("page", "what it sends is no JSON"), ("none", "serves no model at all"), ("v0", "no list of")):
+        code, _, err = cli("check", f"{address(odd)}/{place}/v1")
+        assert code == 2
+        assert told in err
+
+
+def test_a_server_that_hangs_is_checked_soon(cli, desk, odd):
+    began = time.monotonic()
+    code, out, err = cli("check", f"openai:m@{address(odd)}/hang/v1?timeout=0.3")
+    assert code == 1
+    assert "no answer after 2 attempts; the last one: no whole answer within 0.3 s" in err
+    assert time.monotonic() - began < 20
+    assert "no " in out
+
+
+def test_certificates_and_their_absence_are_told_apart(cli, desk, odd, tmp_path):
+    certificate(tmp_path)
+    secure = serving()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    secure.socket = context.wrap_socket(secure.socket, server_side=True)
+    try:
+        for target in (f"openai:m@{address(secure, 'https')}/page/v1", f"{address(secure, 'https')}/page/v1"):
+            code, _, err = cli("check", target)
+            assert code in {1, 2}
+            assert "its certificate is not trusted: self-signed certificate; name the certificate's file in SSL_" in err
+        code, _, err = cli(*judged(f"openai:m@{address(odd, 'https')}/page/v1"))
+        assert (code, "it speaks no TLS there; write http:// in place of https://" in err) == (2, True)
+        code, _, err = cli(*judged(f"openai:m@{address(secure)}/page/v1?patience=1&attempts=2&rest=0.1&backoff=0.01"))
+        assert "does the server want https://?" in err
+    finally:
+        secure.shutdown()
+        secure.server_close()
+
+
+def test_a_proxy_that_cannot_be_is_named_by_its_variable_and_keeps_its_password(cli, desk, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("https_proxy", "http://me:hush-hush@proxy:abc")
+    for words in (judged("openai:gpt-4o"), ("check", "openai:gpt-4o")):
+        code, out, err = cli(*words)
+        assert code in {1, 2}
+        assert "the proxy that https_proxy names has no port that can be" in err
+        assert "hush-hush" not in out + err
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    code, _, err = cli(*judged("openai:gpt-4o?attempts=1&backoff=0.01"))
+    assert code == 1
+    assert "no connection through the proxy 127.0.0.1:9 (" in err
