@@ -36,7 +36,8 @@ def ready(page, url: str) -> None:
     """The first page, once all boards are computed."""
     page.goto(url)
     for _ in range(600):
-        if page.locator(".board").count() and page.locator(".board ol").count() == page.locator(".board").count():
+        boards = page.locator(".boards tbody tr")
+        if boards.count() and not boards.get_by_text("being computed").count():
             return
         page.wait_for_timeout(100)
         page.goto(url)
