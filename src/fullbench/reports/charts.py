@@ -306,6 +306,7 @@ def _config() -> Spec:
     return {
         "font": FONTS,
         "axis": axis,
+        "axisX": {"tickCount": 6},
         "axisY": {"grid": False, "labelOverlap": False},
         "legend": {
             "columns": 3,
