@@ -170,6 +170,10 @@ def test_rows_are_in_the_order_of_peoples_own_board_however_rank_sets_overlap():
             [[("1-2", "b", 9.0), ("1-2", "a", 8.0), ("3", "c", 1.0)]] * 2,
             "For 2 of 2 judges each of b, a is first, alone or with others.",
         ),
+        (
+            [[("1-5", name, 9.0) for name in "bacde"] + [("6", "f", 1.0)]] * 2,
+            "For 2 of 2 judges each of b, a, c and 2 more is first, alone or with others.",
+        ),
     ],
 )
 def test_what_came_out_names_everybody_who_is_first_as_often(boards, says):
