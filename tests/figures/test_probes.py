@@ -56,10 +56,10 @@ def found(rule: Rule, **options: object) -> dict[str, Finding]:
 
 def test_a_fair_judge_is_not_accused():
     heard = found(fair, own=["a"], example="DCBA")
-    assert len(heard) == 14
+    assert len(heard) == 15
     assert [finding.figure for finding in heard.values() if finding.flagged] == []
     asked = [finding for finding in heard.values() if finding.p is not None]
-    assert len(asked) == 9
+    assert len(asked) == 10
     assert all("no difference can be told" in finding.says for finding in asked)
     assert heard["changed by a swap"].value.value < 0.5
 
@@ -186,7 +186,7 @@ def test_the_table_has_a_sentence_for_every_finding():
     heard = list(found(fair).values())
     made = table(heard)
     assert len(made.rows) == len(made.notes) - 1 == len(heard)
-    assert made.notes[-1].endswith("over all questions about a judge: 6 here.")
+    assert made.notes[-1].endswith("over all questions about a judge: 7 here.")
 
 
 def test_places_add_up():
@@ -223,3 +223,57 @@ def test_the_names_of_figures_are_chinese_on_a_chinese_page_with_several_ballots
     for row in localised(english, "zh").rows:
         words = str(row[2]).replace("score:1-10", "").replace("score:1-5", "")
         assert not re.search("[A-Za-z]{2}", words + str(row[1])), row[:3]
+
+
+def longer_wins(raters: int, loves: float, seed: int = 6) -> tuple[Finding, np.ndarray]:
+    """What the probe says of length in pairs, and the rows that it is made from: item, the judge's lead, the mean and
+    the variance of votes on it, and by how many doublings the first shown is the longer one."""
+    rng = np.random.default_rng(seed)
+    verdicts, asked, said, rows = [], {}, {}, []
+    for number in range(60):
+        item = asked[f"i{number}"] = Item.ask(f"i{number}", "?")
+        worth = rng.normal(size=4)
+        words = rng.integers(4, 90, size=4)
+        shown = [Response.say(item.id, name, "word " * int(count)) for name, count in zip(NAMES, words, strict=True)]
+        said |= {(item.id, one.contestant, 0): one for one in shown}
+        for one, two in ((0, 1), (2, 3), (0, 3)):
+            votes = [float(np.sign(worth[one] - worth[two] + rng.normal())) for _ in range(raters)]
+            for rater, vote in enumerate(votes):
+                case = Case(item, (shown[one], shown[two]), Choice())
+                verdicts.append(Verdict.of(case, "human", ((1 + vote) / 2, (1 - vote) / 2), rater=f"r{rater}"))
+            for first, second, turned in ((one, two, 1.0), (two, one, -1.0)):
+                doublings = np.log2(words[first] / words[second])
+                lead = float(np.sign(worth[first] - worth[second] + loves * doublings + 0.7 * rng.normal()))
+                case = Case(item, (shown[first], shown[second]), Choice())
+                verdicts.append(Verdict.of(case, "judge", ((1 + lead) / 2, (1 - lead) / 2)))
+                spread = np.var(votes, ddof=1) if raters > 1 else 0.0
+                rows.append((number, lead, turned * np.mean(votes), spread, doublings))
+    heard = probes(meet(Record(tuple(verdicts), asked, said)), "judge")
+    (finding,) = [one for one in heard if one.figure == "pairs won for twice the words"]
+    return finding, np.array(rows)
+
+
+def gain_of_length(rows: np.ndarray, raters: int) -> float:
+    """The share of wins that a doubling brings where votes are equal: a regression on votes and doublings whose votes'
+    variance is less that of their mean's error (Fuller 1987, 2.2), written out."""
+    _, lead, vote, spread, doublings = rows.T
+    moments = np.cov(np.vstack([vote, doublings, lead]), bias=True)
+    moments[0, 0] -= spread.mean() / raters
+    return float(np.linalg.solve(moments[:2, :2], moments[:2, 2])[1]) / 2
+
+
+@pytest.mark.parametrize("raters", [1, 3])
+def test_length_in_pairs_is_what_a_regression_by_hand_says(raters):
+    for loves in (0.0, 0.6):
+        finding, rows = longer_wins(raters, loves)
+        assert finding.value.value == pytest.approx(gain_of_length(rows, raters), abs=1e-9)
+        items = np.unique(rows[:, 0])
+        without = np.array([gain_of_length(rows[rows[:, 0] != item], raters) for item in items])
+        error = np.sqrt((len(items) - 1) / len(items) * ((without - without.mean()) ** 2).sum())
+        assert finding.value.high - finding.value.low == pytest.approx(2 * 2.0 * error, rel=0.05)
+        assert finding.flagged == (loves > 0)
+        if loves:
+            assert finding.value.value > 0.08
+            assert "long answers gain" in finding.says
+            points = f"{100 * finding.value.value:+.0f} points"
+            assert points in finding.says

@@ -5,15 +5,26 @@ import hashlib
 import io
 import re
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from fullbench.cli.report import _page_of as page_of
+from fullbench.errors import UserError
+from fullbench.nouns.call import Usage
+from fullbench.nouns.note import WORD
 from fullbench.nouns.picture import Picture
+from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import Verdict
+from fullbench.reports.imprint import Imprint
+from fullbench.reports.layout import TEMPLATES
+from fullbench.reports.overview import page as overview
 from fullbench.reports.page import Section, page, thumbnail
 from fullbench.reports.palette import ACCENT, GRID, INK, MUTED
+from fullbench.reports.words import messages
 from tests.reports.sample import HOSTILE, LEADERBOARD, USAGE, exhibit, picture, sections
 
 VOID = {"meta", "link", "img", "br", "input"}
@@ -133,14 +144,84 @@ def test_the_same_input_gives_the_same_page():
 
 def test_sensitive_pictures_are_veiled_in_the_page_itself_unless_asked_for():
     from fullbench import Item, Picture, Response
-    from fullbench.reports.page import Exhibit, _exhibit
+    from fullbench.reports.page import Exhibit, _exhibit, said_in
     from tests.judges.scorers.making import encoded, texture
 
+    english = partial(said_in, "en")
     secret = Picture.of(encoded(texture(3, side=128)))
     item = Item.ask("i", "a scene")
     responses = [Response("i", "plain", (secret,)), Response("i", "veiled", (secret,), {"sensitive": "yes"})]
-    shown = {name: pictures[0][0] for name, _, pictures in _exhibit(Exhibit(item, responses))["responses"]}
+    shown = {name: pictures[0][0] for name, _, pictures in _exhibit(Exhibit(item, responses), english)["responses"]}
     asked = {
-        name: pictures[0][0] for name, _, pictures in _exhibit(Exhibit(item, responses, unveiled=True))["responses"]
+        name: pictures[0][0]
+        for name, _, pictures in _exhibit(Exhibit(item, responses, unveiled=True), english)["responses"]
     }
     assert shown["veiled"] != shown["plain"] == asked["plain"] == asked["veiled"]
+
+
+def said() -> set[str]:
+    """All words of ours in the templates of a page."""
+    return {
+        words
+        for name in ("page.html", "macros.html")
+        for words in re.findall(r't\("([^"]+)"', (TEMPLATES / name).read_text(encoding="utf-8"))
+    }
+
+
+def test_every_word_of_a_page_has_a_chinese_one_and_none_stands_there_untranslated():
+    assert len(said()) > 25
+    assert said() <= {id_.removeprefix(WORD) for id_ in messages("zh")}
+    for name in ("page.html", "macros.html"):
+        bare = re.sub(r"{[{%#].*?[}%#]}", "", (TEMPLATES / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert re.findall(r">\s*([A-Za-z][A-Za-z ]{3,})", re.sub(r"<(script|style)>.*?</\1>", "", bare)) == []
+
+
+def test_a_chinese_page_says_what_the_lab_says_in_chinese_and_the_same_figures(tmp_path):
+    """The whole page of a record, with cases, in both languages."""
+    (tmp_path / "names.toml").write_text(
+        '[site]\ntitle = "Squares"\ndescription = "Of squares."\nlicence = "MIT"\n[site.zh]\ntitle = "方块"\n'
+        '[site.studies.hard]\ntitle = "Hard"\n[site.studies.hard.zh]\ntitle = "难题"\n',
+        encoding="utf-8",
+    )
+    shown = exhibit()
+    record = Record(
+        tuple(replace(verdict, usage=Usage(2, 0, 5, 5, 0.1, 1.0)) for verdict in shown.verdicts),
+        {shown.item.id: shown.item},
+        {(shown.item.id, response.contestant, 0): response for response in shown.responses},
+    )
+    imprint = Imprint.read(tmp_path / "names.toml")
+    pages = {}
+    for language in ("en", "zh"):
+        out = tmp_path / f"{language}.html"
+        overview("ledger", record, [LEADERBOARD], out, imprint=imprint, language=language)
+        pages[language] = out.read_text(encoding="utf-8")
+    chinese = pages["zh"]
+    assert '<html lang="zh">' in chinese
+    assert "<h1>方块</h1>" in chinese
+    assert '<p class="description">Of squares.</p>' in chinese, "what has no Chinese stays as it is"
+    assert "许可： MIT" in chinese
+    assert '<h2 id="section-1-title">结果</h2>' in chinese
+    for words in ("Results", "Cases on which", "Cite these results", "Save as SVG", "in words", "verdicts of"):
+        assert words in pages["en"]
+        assert words not in chinese, words
+    numbers = r'data-sort="[^"]*"|n=\d+|\[-?[\d.]+, -?[\d.]+\]'
+    assert re.findall(numbers, pages["en"]) == re.findall(numbers, chinese) != []
+    for language, title in (("en", "Hard"), ("zh", "难题")):
+        assert imprint.said_in(language).of_report("hard").title == title
+    assert imprint.said_in("zh").of_report("other").title == "方块"
+
+
+def test_a_language_that_no_page_will_have_is_refused():
+    for out, language in ((None, "zh"), (Path("tables.md"), "zh"), (Path("page.html"), "fr")):
+        with pytest.raises(UserError, match=r"--language is for the page|unknown language 'fr'; known: en, zh"):
+            page_of(out, language)
+
+
+def test_a_page_of_many_tables_lists_them_first():
+    tables = [replace(LEADERBOARD, name=f"t{number}", title=f"Table {number}") for number in range(5)]
+    text = page("T", "", [Section("Results", tables=tables)])
+    tree = Tree(text)
+    links = [attrs["href"] for attrs in tree.all("a") if attrs["href"].startswith("#table-")][:5]
+    assert [f"#{attrs['id']}" for tag in ("div", "figure") for attrs in tree.all(tag) if "id" in attrs] == links
+    assert "All 5 tables" in text
+    assert "All 1 tables" not in page("T", "", [Section("Results", tables=tables[:1])])

@@ -67,6 +67,7 @@ def report(
         Path | None,
         typer.Option(help="A TOML file of names and [site], or a study with them, for the page and charts."),
     ] = None,
+    language: Annotated[str, typer.Option(help="Of the page: en or zh.")] = "en",
     unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
     seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
     as_json: JsonOption = False,
@@ -99,10 +100,10 @@ def report(
 
     joining = rule_of(rule)
     chosen = ShownNames() if names is None else ShownNames.read(names)
-    imprint = Imprint() if names is None else Imprint.read(names)
+    imprint = Imprint() if names is None else Imprint.read(names).said_in(language).of_report(study or "")
     if benchmark and joining != "default":
         raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
-    paged = out if out is not None and out.suffix in {".html", ".htm"} else None
+    paged = _page_of(out, language)
     if names is not None and paged is None and charts is None:
         raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
     voted = [] if labels is None else list(read_verdicts(labels))
@@ -149,10 +150,25 @@ def report(
                 say(f"The chart: {path}")
         if paged is not None:
             source = {"ledger": book.digest()}
-            page(book.title, record, shown, paged, source=source, unveiled=unveiled, names=chosen, imprint=imprint)
+            page(
+                book.title, record, shown, paged, source=source, unveiled=unveiled, names=chosen, imprint=imprint,
+                language="zh" if language == "zh" else "en",
+            )  # fmt: skip
             say(f"The page: {paged}")
         else:
             show(shown, as_json=as_json, out=out)
+
+
+def _page_of(out: Path | None, language: str) -> Path | None:
+    """The file of the page, where one is wanted; a language is refused that no page will have."""
+    from fullbench.errors import InputError
+
+    paged = out if out is not None and out.suffix in {".html", ".htm"} else None
+    if language not in {"en", "zh"}:
+        raise InputError(f"unknown language {language!r}; known: en, zh")
+    if language != "en" and paged is None:
+        raise InputError("--language is for the page; add --out PAGE.html")
+    return paged
 
 
 def _compare_names(chosen: ShownNames, file: Path, book: Ledger, shown: set[str]) -> None:

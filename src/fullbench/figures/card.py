@@ -22,6 +22,7 @@ from fullbench.figures import (
     not_compared,
     other_scales,
     probes,
+    rates,
     repeats,
     replacement,
     standard,
@@ -124,7 +125,9 @@ def card(
     ]
     chosen = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
     sections["Leaderboard"] = leaderboard.tables(table, chosen)
-    sections["Faults and cost"] = [standard.faults(table), standard.reasons(table), standard.costs(table)]
+    sections["Faults and cost"] = [
+        standard.faults(table), standard.reasons(table), standard.costs(table), rates.rates(table)
+    ]  # fmt: skip
     filled = {name: [shown for shown in tables if shown.rows] for name, tables in sections.items()}
     lead = _lead(table, overall, elsewhere, len(everybody) - len(counting))
     return Card(judge, lead, {name: tables for name, tables in filled.items() if tables})

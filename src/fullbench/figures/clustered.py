@@ -59,6 +59,15 @@ def share_of(hits: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], item
     return _estimate(hits, sizes, item, SHARE)
 
 
+def ratio(amounts: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], item: npt.NDArray[Any]) -> Estimate:
+    """What one unit takes: amounts over sizes, each row with both of its own, and the item that it belongs to.
+
+    >>> print(ratio(np.array([2.0, 6, 4]), np.array([1.0, 2, 1]), np.array([0, 1, 2])))
+    3.000 [1.344, 4.656] n=4
+    """
+    return _estimate(amounts, sizes, item, None)
+
+
 def difference(values: npt.NDArray[np.float64], item: npt.NDArray[Any], within: Scale | None = None) -> Estimate:
     """The mean of differences, with the p-value of "there is none" over items.
 

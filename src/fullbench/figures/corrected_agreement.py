@@ -51,6 +51,6 @@ def agreement(columns: Columns, *, judges: Collection[str] | None = None, people
         )
     ]
     heads = headings("judge", *split, "ruling", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs")
-    hint = {"kind": "intervals", "label": "judge", "value": "agreement on all pairs"}
+    hint = {"kind": "intervals", "label": "judge", "within": [*split, "ruling"], "value": "agreement on all pairs"}
     title = Note("corrected.title.agreement", "Agreement with people, corrected")
     return Table("corrected agreement", title, heads, rows, notes, {}, hint)

@@ -7,6 +7,7 @@ of them explains is not laid to another, and so that people's own errors are not
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -129,9 +130,9 @@ def _own_less_others(weights: Floats, gaps: Floats, own: Floats) -> Floats:
     return less
 
 
-def _words(record: Record, rows: Rows) -> Floats | None:
-    """How long each response is; None where a text is not at hand."""
-    responses = [record.responses.get((verdict.item, *verdict.shown[0])) for verdict in rows.verdicts]
+def _words(record: Record, rows: Rows, place: int = 0) -> Floats | None:
+    """How long each response is, of several the one shown at a place; None where a text is not at hand."""
+    responses = [record.responses.get((verdict.item, *verdict.shown[place])) for verdict in rows.verdicts]
     texts = [None if response is None or not response.text else response.text for response in responses]
     if any(text is None for text in texts):
         return None
@@ -255,7 +256,7 @@ def entropy(weights: Floats, values: Floats) -> Floats:
 
 
 def of_pairs(meetings: Met, judge: str, own: Collection[str]) -> Iterator[Finding]:
-    """The place shown, the own family, and ties, in pairs."""
+    """The place shown, length, the own family, and ties, in pairs."""
     rows = pairs(meetings, judge)
     if rows is None:
         return
@@ -263,16 +264,44 @@ def of_pairs(meetings: Met, judge: str, own: Collection[str]) -> Iterator[Findin
     # 1 where the first shown is of the judge's own family and the second is not, -1 the other way round
     lead = np.array([float(first) - float(second) for first, second in sides])
     traits: dict[str, Floats] = {"own": lead} if np.ptp(lead) > 0 else {}
-    by_trait, why = _fitted(lambda: effects(rows.marks, rows.votes(lenient=False), traits, rows.item))
+    votes = rows.votes(lenient=False)
+    by_trait, why = _fitted(lambda: effects(rows.marks, votes, traits | _longer(meetings.record, rows), rows.item))
+    if not by_trait:
+        # Lengths that cannot be told from worth must not silence what can be said of the place shown.
+        by_trait, why = _fitted(lambda: effects(rows.marks, votes, traits, rows.item))
     yield from _first_shown(judge, rows, by_trait.get("constant"), why)
+    if "words" in by_trait:
+        yield _long_wins(judge, by_trait["words"])
     gap, ours, theirs = _shares(rows, rows.marks == 0, rows.vote == 0)
     opening = Note(
         "probes.ties", "It calls {ours} of pairs ties, a person {theirs}", ours=percent(ours), theirs=percent(theirs)
     )
     yield Finding(judge, "ties", "ties", ours, theirs, opening, gap.p, gap.value, LEANS["more-ties"],
                   LEANS["fewer-ties"])  # fmt: skip
-    if traits:
+    if "own" in traits:
         yield _own_wins(judge, rows, lead, by_trait.get("own"), why)
+
+
+def _longer(record: Record, rows: Rows) -> dict[str, Floats]:
+    """How many times as long the first shown is as the second, in doublings, where that varies."""
+    first, second = (_words(record, rows, place) for place in (0, 1))
+    if first is None or second is None:
+        return {}
+    doublings = np.log2(first / second)
+    return {"words": doublings} if np.ptp(doublings) > 0 else {}
+
+
+def _long_wins(judge: str, effect: Effect) -> Finding:
+    """The effect of length on the share of pairs won: half of that on the lead, which goes from -1 to 1."""
+    whole = effect.estimate
+    won = replace(effect, estimate=replace(whole, value=whole.value / 2, low=whole.low / 2, high=whole.high / 2))
+    opening = Note(
+        "probes.twice-pairs", "At the same worth, twice the words of the other answer change its share of wins by "
+        "{points:+.0f} points",
+        points=100 * won.estimate.value,
+    )  # fmt: skip
+    return _finding(judge, ("length", "pairs won for twice the words"), won, opening,
+                    (LEANS["long-gain"], LEANS["long-lose"]))  # fmt: skip
 
 
 def _first_shown(judge: str, rows: Rows, effect: Effect | None, why: str) -> Iterator[Finding]:

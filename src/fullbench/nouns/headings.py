@@ -72,7 +72,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("figure", ""): (
         "estimate", "judge's", "people's", "difference", "change", "before", "after", "ours", "observed", "predicted",
         "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
-        "share of yes", "length bias",
+        "share of yes", "length bias", "length bias on pairs",
         "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
         "prefers the unsafe one", "judge flatters by", "place bias", "length bias", "chosen over an equal",
         "log-odds per dose", "rulings changed", "measured", "beyond hearing again", "overconfident by",

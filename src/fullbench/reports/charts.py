@@ -127,12 +127,14 @@ def _leading(body: Spec) -> Spec:
 
 
 def _said(row: Mapping[str, Any]) -> str:
-    """A row in words.
+    """A row in words, its figure as its table shows it where it comes from a cell.
 
     >>> _said({"label": "x", "group": "charts", "value": 0.31234, "low": 0.1, "high": 0.6})
     'x, charts: 0.312 [0.1, 0.6]'
     """
     whose = ", ".join(str(row[name]) for name in ("label", "group") if name in row)
+    if "shown" in row:
+        return f"{whose}: {row['shown']}"
     value, low, high = (rounded(row[name]) for name in ("value", "low", "high"))
     return f"{whose}: {value} [{low}, {high}]" if row["low"] < row["high"] else f"{whose}: {value}"
 
@@ -306,6 +308,7 @@ def _config() -> Spec:
     return {
         "font": FONTS,
         "axis": axis,
+        "axisX": {"tickCount": 6},
         "axisY": {"grid": False, "labelOverlap": False},
         "legend": {
             "columns": 3,

@@ -13,7 +13,7 @@ from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Column, Table, sort_value
-from fullbench.reports.cells import plain, rounded
+from fullbench.reports.cells import decimals, plain, rounded, show
 from fullbench.reports.palette import ACCENT, INK, MUTED
 from fullbench.reports.radar import radar
 
@@ -58,9 +58,11 @@ def _leads(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
 
 def _labelled(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
     labels, figures = _names(table, hint["label"], hint.get("within", ())), _column(table, hint["value"])
+    digits = decimals(figures)
     groups = _column(table, hint["group"]) if "group" in hint else [None] * len(labels)
     return [
-        {"label": plain(label), **figure, **lead} | ({} if group is None else {"group": plain(str(group))})
+        {"label": plain(label), "shown": show(cell, digits), **figure, **lead}
+        | ({} if group is None else {"group": plain(str(group))})
         for label, cell, group, lead in zip(labels, figures, groups, _leads(table, hint), strict=True)
         if (figure := _figure(cell)) is not None
     ]

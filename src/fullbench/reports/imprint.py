@@ -88,6 +88,11 @@ class Imprint:
         labels = {**self.labels, **part.labels}
         return replace(self, **{"title": "", **own, "labels": labels, "studies": {}})
 
+    def of_report(self, study: str) -> Imprint:
+        """What stands above a report of one study, or of all: one without a title of its own has that of the whole."""
+        own = self.of_study(study)
+        return replace(own, title=own.title or self.title)
+
     @property
     def is_titled(self) -> bool:
         """Whether somebody gave it a title."""

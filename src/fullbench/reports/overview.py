@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.nouns.call import Usage
+from fullbench.nouns.note import Note, sentences
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import Verdict
@@ -18,6 +19,7 @@ from fullbench.reports.imprint import Imprint
 from fullbench.reports.names import ShownNames
 from fullbench.reports.page import Exhibit, Section
 from fullbench.reports.page import page as render
+from fullbench.reports.words import Language
 
 
 def page(
@@ -31,28 +33,39 @@ def page(
     unveiled: bool = False,
     names: ShownNames | None = None,
     imprint: Imprint | None = None,
+    language: Language = "en",
 ) -> Path:
     """A page with all tables, their charts, and some of the cases behind them, as one HTML file.
 
     Sensitive pictures are veiled unless `unveiled`; judges and contestants are shown by `names`. The
-    `imprint` says whose page it is; its title takes the place of `title`.
+    `imprint` says whose page it is; its title takes the place of `title`. All that is ours is said in the `language`.
     """
     names = names or ShownNames()
     sections = [Section("Results", tables=[names.table(table) for table in tables])]
     withheld = sum(item.is_withheld for item in record.items.values())
     shown = [replace(exhibit, names=names) for exhibit in exhibits(record, unveiled=unveiled)]
-    words = ["Cases on which the judges differ most, with all that was said."] if shown else []
+    words: list[str] = []
+    if shown:
+        words.append(Note("page.cases", "Cases on which the judges differ most, with all that was said."))
     if withheld:
-        words.append(f"{withheld:,} of {len(record.items):,} items are a withheld test set; their cases are not shown.")
+        words.append(
+            Note(
+                "page.withheld", "{n:,} of {all:,} items are a withheld test set; their cases are not shown.",
+                n=withheld, all=len(record.items),
+            )
+        )  # fmt: skip
     if words:
-        sections.append(Section("Cases", " ".join(words), exhibits=shown))
+        sections.append(Section("Cases", sentences(words), exhibits=shown))
     used = sum((verdict.usage for verdict in record), Usage())
-    lead = lead or (
-        f"{len(record):,} verdicts of {len(record.judges)} judges on {len(record.contestants)} contestants. "
-        "Every figure has its interval and its n; what was not ruled is counted, never guessed."
-    )
+    lead = lead or Note(
+        "page.lead", "{verdicts:,} verdicts of {judges} judges on {contestants} contestants. "
+        "Every figure has its interval and its n; what was not ruled is counted, never guessed.",
+        verdicts=len(record), judges=len(record.judges), contestants=len(record.contestants),
+    )  # fmt: skip
     made_by = {"fullbench": version("fullbench"), **(source or {})}
-    return write_file(path, render(title, lead, sections, usage=used, source=made_by, imprint=imprint))
+    return write_file(
+        path, render(title, lead, sections, usage=used, source=made_by, imprint=imprint, language=language)
+    )
 
 
 def exhibits(record: Record, limit: int = 6, *, unveiled: bool = False) -> list[Exhibit]:

@@ -10,14 +10,15 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import MissingExtra
 from fullbench.nouns.call import Usage
 from fullbench.nouns.item import SENSITIVE, Item
+from fullbench.nouns.note import WORD, Note
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.nouns.table import Column, Table
@@ -30,8 +31,10 @@ from fullbench.reports.charts import Chart
 from fullbench.reports.citing import citation
 from fullbench.reports.imprint import Imprint
 from fullbench.reports.layout import LONG, TEMPLATES, Axis, LaidCell, axes, heads, laid_column, with_origins
+from fullbench.reports.localised import localised
 from fullbench.reports.logos import Logo
 from fullbench.reports.names import ShownNames
+from fullbench.reports.words import Language, messages
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -78,6 +81,8 @@ class Section:
 class _Drawn:
     alt: str
     svg: str = ""
+    narrow: str = ""
+    """The same for a phone."""
     missing: str = ""
 
 
@@ -89,14 +94,12 @@ class _Grid:
     ids: list[str]
     chart: _Drawn | None
     source: list[tuple[str, str]]
+    notes: list[str]
+    id: str = ""
 
     @property
     def axes(self) -> list[Axis | None]:
         return axes(self.table)
-
-    @property
-    def notes(self) -> list[str]:
-        return notes(self.table)
 
     @property
     def with_origins(self) -> bool:
@@ -115,27 +118,29 @@ def page(
     *,
     usage: Usage | None = None,
     source: Mapping[str, Any] | None = None,
-    language: str = "en",
+    language: Language = "en",
     imprint: Imprint | None = None,
 ) -> str:
     """A whole page as one HTML text.
 
     `usage` is what the calls cost, `source` what made the page (versions, seeds, ledger digest), `imprint` what a lab
-    says of it.
+    says of it. Notes among the words, tables and what the lab says are in the `language`.
 
     >>> "<h1>Judges</h1>" in page("Judges", "Who agrees with people?", [])
     True
     """
     script = "".join(map(_file, (*SCRIPTS, "page.js")))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    imprint = imprint or Imprint()
-    shown = [_section(number, section) for number, section in enumerate(sections, start=1)]
+    imprint = (imprint or Imprint()).said_in(language)
+    said = partial(said_in, language)
+    shown = [_section(number, section, language) for number, section in enumerate(sections, start=1)]
     return _environment().get_template("page.html").render(
         title=imprint.title or title,
         imprint=imprint,
         cited=imprint.citation or _citation(imprint, title, source or {}) if imprint != Imprint() else "",
-        lead=lead,
+        lead=said(lead),
         language=language,
+        t=said,
         style=_shared_style() + _file("page.css") + _logo_style(shown),
         script=script,
         script_hash=f"sha256-{digest}",
@@ -147,8 +152,20 @@ def page(
 
 def fragment(table: Table, *, titled: bool = True) -> str:
     """One table as an HTML fragment, without style or script; `titled` where nothing above it says what it is."""
-    module: Any = _environment().get_template("macros.html").module
-    return str(module.grid(_grid(table), titled=titled))
+    module: Any = _environment().get_template("macros.html").make_module({"t": partial(said_in, "en")})
+    return str(module.grid(_grid(table, str), titled=titled))
+
+
+def said_in(language: Language, words: str, **values: Any) -> str:
+    """Words of the page in a language, `{names}` filled in; a note by its id, other words are their own.
+
+    >>> said_in("zh", "Cost"), said_in("en", "{count} rows", count="12")
+    ('花费', '12 rows')
+    """
+    if isinstance(words, Note):
+        return words.said_in(messages(language))
+    shown = messages(language).get(f"{WORD}{words}", words)
+    return shown.format(**values) if values else shown
 
 
 def thumbnail(picture: Picture, *, size: int = THUMBNAIL, veiled: bool = False) -> str | None:
@@ -179,24 +196,31 @@ def shrunk(picture: Picture, *, size: int, veiled: bool = False) -> bytes | None
     return out.getvalue()
 
 
-def _section(place: int, section: Section) -> dict[str, Any]:
+def _section(place: int, section: Section, language: Language) -> dict[str, Any]:
+    tables = [localised(table, language) for table in section.tables]
     return {
         "id": f"section-{place}",
-        "title": section.title,
-        "text": section.text,
+        "title": said_in(language, section.title),
+        "text": said_in(language, section.text),
         "charts": [_draw(drawn) for drawn in section.charts],
-        "grids": [_grid(table, f"table-{place}-{number}") for number, table in enumerate(section.tables, start=1)],
-        "exhibits": [_exhibit(exhibit) for exhibit in section.exhibits],
+        "grids": [
+            _grid(table, partial(said_in, language), f"table-{place}-{number}")
+            for number, table in enumerate(tables, start=1)
+        ],
+        "exhibits": [_exhibit(exhibit, partial(said_in, language)) for exhibit in section.exhibits],
     }
 
 
-def _grid(table: Table, place_in_page: str = "") -> _Grid:
+def _grid(table: Table, said: Callable[[str], str], place_in_page: str = "") -> _Grid:
     """A table; one that has a place in a page is drawn too, and the marks of its chart lead to its rows."""
     columns = [laid_column(table, place) for place in range(len(table.columns))]
     rows = list(zip(*columns, strict=True))
     ids = [f"{place_in_page}-{number}" for number in range(1, len(rows) + 1)] if table.chart and place_in_page else []
     drawn = _leading_to(table, ids) if ids else None
-    return _Grid(table, heads(table), rows, ids, None if drawn is None else _draw(drawn), _pairs(table.source))
+    return _Grid(
+        table, heads(table), rows, ids, None if drawn is None else _draw(drawn), _pairs(table.source),
+        [said(note) for note in notes(table)], place_in_page,
+    )  # fmt: skip
 
 
 def _leading_to(table: Table, ids: Sequence[str]) -> Chart | None:
@@ -206,18 +230,18 @@ def _leading_to(table: Table, ids: Sequence[str]) -> Chart | None:
     return charts.chart(wider, {**(table.chart or {}), "href": ROW})
 
 
-def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
+def _exhibit(exhibit: Exhibit, said: Callable[..., str]) -> dict[str, Any]:
     item = exhibit.item
     veiled = not exhibit.unveiled
     captions = [*item.captions, *[""] * len(item.pictures)]
     return {
         "item": item,
         "note": exhibit.note,
-        "turns": [(turn.role, turn.text) for turn in item.turns],
+        "turns": [(said(turn.role), turn.text) for turn in item.turns],
         "pictures": [
             (
                 thumbnail(picture, veiled=veiled and bool(item.tags.get(SENSITIVE))),
-                caption or f"Picture {place} of item {item.id}",
+                caption or said("Picture {place} of item {item}", place=place, item=item.id),
             )
             for place, (picture, caption) in enumerate(zip(item.pictures, captions, strict=False), start=1)
         ],
@@ -228,18 +252,18 @@ def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
                 [
                     (
                         thumbnail(picture, veiled=veiled and bool(response.tags.get(SENSITIVE))),
-                        f"Picture {place} by {exhibit.names.shown(response.contestant)}",
+                        said("Picture {place} by {name}", place=place, name=exhibit.names.shown(response.contestant)),
                     )
                     for place, picture in enumerate(response.pictures, start=1)
                 ],
             )
             for response in exhibit.responses
         ],
-        "rulings": _rulings(exhibit),
+        "rulings": _rulings(exhibit, said),
     }
 
 
-def _rulings(exhibit: Exhibit) -> dict[str, Any]:
+def _rulings(exhibit: Exhibit, said: Callable[..., str]) -> dict[str, Any]:
     """Every verdict as a row of marks under the contestants' names; who was shown first, where orders differ."""
     shown = [response.contestant for response in exhibit.responses]
     names = list(dict.fromkeys([*shown, *(name for verdict in exhibit.verdicts for name in verdict.contestants)]))
@@ -251,7 +275,7 @@ def _rulings(exhibit: Exhibit) -> dict[str, Any]:
                 "judge": exhibit.names.shown(verdict.judge),
                 "first": exhibit.names.shown(verdict.contestants[0]),
                 "marks": [marks.get(name) for name in names],
-                "fault": verdict.fault,
+                "fault": said(verdict.fault) if verdict.fault else None,
                 "text": verdict.text,
             }
         )
@@ -262,7 +286,8 @@ def _rulings(exhibit: Exhibit) -> dict[str, Any]:
 def _draw(drawn: Chart) -> _Drawn:
     """The chart as SVG; it turns dark with the page."""
     try:
-        return _Drawn(drawn.alt, charts.inline(charts.svg(drawn)))
+        wide, narrow = (charts.inline(charts.svg(one)) for one in (drawn, charts.narrowed(drawn)))
+        return _Drawn(drawn.alt, wide, narrow)
     except MissingExtra as error:
         return _Drawn(drawn.alt, missing=str(error))
 

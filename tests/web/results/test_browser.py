@@ -36,7 +36,8 @@ def ready(page, url: str) -> None:
     """The first page, once all boards are computed."""
     page.goto(url)
     for _ in range(600):
-        if page.locator(".board").count() and page.locator(".board ol").count() == page.locator(".board").count():
+        boards = page.locator(".boards tbody tr")
+        if boards.count() and not boards.get_by_text("being computed").count():
             return
         page.wait_for_timeout(100)
         page.goto(url)
@@ -238,7 +239,7 @@ def test_the_leaderboard_moves_while_it_is_looked_at(served, tab):
     live, path = served
     ready(tab, live.url)
     with tab.expect_response(lambda response: "/events" in response.url, timeout=PATIENCE):
-        follow(tab, tab.get_by_role("link", name="human", exact=True).first)
+        follow(tab, tab.get_by_role("link", name="People's votes", exact=True).first)
     lead = tab.locator(".lead")
     before = int(re.search(r"(\d+) verdicts", lead.text_content())[1])
     table = tab.get_by_role("region", name="Leaderboard by human, from choices", exact=True)

@@ -18,8 +18,9 @@ from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.results import boards, cards, judges_board, updater
-from fullbench.web.results.boards import Linked
+from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.matrix import matrices
+from fullbench.web.results.story import outcome
 from fullbench.web.results.wording import placing
 
 
@@ -78,6 +79,12 @@ def test_judges_stand_by_their_agreement_with_people_under_each_criterion(update
         biases = next(linked.table for _, some in card.sections for linked in some if linked.table.name == "biases")
         (length,) = [one[3] for one in biases.rows if str(one[2]) == "marks for twice the words"]
         assert row[table.table.place("length bias")] == length
+        (won,) = [one[3] for one in biases.rows if str(one[2]) == "pairs won for twice the words"]
+        assert row[table.table.place("length bias on pairs")] == won
+        # one call of half a second and $0.002 each, whatever the item: there is nothing to take an interval from
+        price, seconds = (row[table.table.place(key)] for key in ("dollars per 1,000", "s a call"))
+        assert (price.value, seconds.value, price.n) == (pytest.approx(2.0), pytest.approx(0.5), row[verdicts])
+        assert price.why
     # people voted on nothing under `style`: a dozen rulings of each judge stand there by themselves
     assert [(row[agreement], row[verdicts]) for row in unvoted] == [(None, 12), (None, 12)]
     assert all("agreement is not known" in row.sentence for row in standings[2:])
@@ -126,6 +133,53 @@ def test_a_judge_has_a_plain_verdict_for_each_way_of_ruling(choices, marks, says
     (row,) = judges_board.standings_of(cards.Card("j", "", 0, 0, [("Replacement", [Linked(tested)])]))
     assert row.sentence.startswith(says)
     assert str(row.cells["may replace people"]) == cell
+
+
+def ranked(rows, judge="j"):
+    """A board of one judge: rank sets, names and ratings, the best first."""
+    cells = [[rank, name, Estimate(value, value - 9, value + 9, 50)] for rank, name, value in rows]
+    table = Table("leaderboard, pair", "", headings("rank", "contestant", "rating"), cells, source={"family": "pair"})
+    return Board("default", judge, "overall", 9, [Linked(table)], "")
+
+
+def test_rows_are_in_the_order_of_peoples_own_board_however_rank_sets_overlap():
+    people = ranked([("1-3", "zeta", 1500.0), ("1-3", "alpha", 1400.0), ("4-7", "mid", 1100.0), ("3-7", "low", 1090.0)],
+                    "human")  # fmt: skip
+    judge = ranked([("1", "low", 1600.0), ("2", "mid", 1500.0), ("3", "alpha", 900.0), ("4", "zeta", 800.0)])
+    (shown,) = matrices([judge, people])
+    assert [name for name, _ in shown.rows] == ["zeta", "alpha", "mid", "low"]
+    (alone,) = matrices([ranked([("1-2", "zeta", 1140.0), ("1-2", "alpha", 860.0)])])
+    assert [name for name, _ in alone.rows] == ["zeta", "alpha"]
+
+
+@pytest.mark.parametrize(
+    ("boards", "says"),
+    [
+        ([[("1", "b", 9.0), ("2", "a", 1.0)]], "The judge puts b first."),
+        ([[("1-2", "b", 9.0), ("1-2", "a", 8.0)]], "The judge's rulings do not tell the contestants apart."),
+        ([[("1-2", "b", 9.0), ("1-3", "a", 8.0), ("3", "c", 1.0)]], "For the judge b, a share the first place."),
+        (
+            [
+                [("1", "b", 9.0), ("2", "a", 1.0)],
+                [("1", "b", 9.0), ("2", "a", 1.0)],
+                [("1", "a", 9.0), ("2", "b", 1.0)],
+            ],
+            "For 2 of 3 judges b is first, alone or with others.",
+        ),
+        (
+            [[("1-2", "b", 9.0), ("1-2", "a", 8.0), ("3", "c", 1.0)]] * 2,
+            "For 2 of 2 judges each of b, a is first, alone or with others.",
+        ),
+        (
+            [[("1-5", name, 9.0) for name in "bacde"] + [("6", "f", 1.0)]] * 2,
+            "For 2 of 2 judges each of b, a, c and 2 more is first, alone or with others.",
+        ),
+    ],
+)
+def test_what_came_out_names_everybody_who_is_first_as_often(boards, says):
+    shown = matrices([ranked(rows, f"j{number}") for number, rows in enumerate(boards)])
+    (sentence,) = outcome(shown)
+    assert sentence.words.format(**sentence.values) == says
 
 
 def test_a_ranking_is_told_from_first_to_last():

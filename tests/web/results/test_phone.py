@@ -12,7 +12,8 @@ from tests.web.conftest import start_live
 from tests.web.results import making
 
 BEYOND = """() => [...document.querySelectorAll("main :is(td, th, img, a, b, span, p, li, button)")]
-    .filter((one) => !one.closest(".grid, .hidden-words") && one.checkVisibility() && one.getClientRects().length)
+    .filter((one) => !one.closest(".grid, .switch, .hidden-words"))
+    .filter((one) => one.checkVisibility() && one.getClientRects().length)
     .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 || one.getBoundingClientRect().left < -1)
     .map((one) => `${one.tagName} ${one.textContent.slice(0, 40)}`)"""
 
@@ -38,7 +39,8 @@ def computed(page, address: str) -> None:
 
 
 def test_no_figure_lies_beyond_the_edge_and_no_chart_is_scrolled(browser, served):
-    """Heat maps alone are wider than a phone: their first column stays in sight while they are scrolled."""
+    """Heat maps by tag alone are wider than a phone: their first column stays in sight while they are scrolled.
+    Switches are a line each, pushed to the side."""
     context = browser.new_context(base_url=served.url, viewport={"width": 390, "height": 844}, has_touch=True)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
@@ -77,3 +79,37 @@ def test_a_short_table_says_under_each_other_what_it_says_beside_each_other(brow
         context.close()
     assert told[0] == told[1]
     assert len(told[0]) > 3
+
+
+def test_one_contestants_duels_are_listed_in_place_of_a_table_wider_than_the_phone(browser, served):
+    context = browser.new_context(base_url=served.url, viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    computed(page, Served().board(boards.board_name("default", "steady", "overall")))
+    table = page.locator("table.square").first
+    section = page.locator("section", has=table).first
+    section.evaluate("one => { one.style.contentVisibility = 'visible'; }")
+    assert not table.is_visible()
+    chooser = section.get_by_label("Duels of")
+    heads = table.locator("thead th").all_text_contents()[1:]
+    for place, name in ((0, "alpha"), (2, "gamma")):
+        chooser.select_option(index=place)
+        row = table.locator("tbody tr").nth(place)
+        cells = row.locator("td").evaluate_all(
+            "all => all.map((one) => "
+            "[one.textContent.trim(), one.dataset.tip || '', one.querySelector('a')?.href || ''])"
+        )
+        expected = [(head.strip(), *cell) for head, cell in zip(heads, cells, strict=True) if cell[2]]
+        assert len(expected) == len(making.WORTH) - 1
+        listed = section.locator(".duels li").evaluate_all(
+            "all => all.map((one) => [one.querySelector('.whose').textContent, one.querySelector('a').textContent, "
+            "one.querySelector('.interval').textContent, one.querySelector('a').href])"
+        )
+        assert len(listed) == len(expected)
+        for (opponent, share, tip, href), (shown, figure, rest, link) in zip(expected, listed, strict=True):
+            assert (shown, figure, link) == (opponent, share, href)
+            assert tip == f"{name}, {opponent}: {share}{rest}"
+            assert "n=" in rest
+    edge = "all => all.every((one) => one.getBoundingClientRect().right <= innerWidth)"
+    assert section.locator(".duels *").evaluate_all(edge)
+    context.close()

@@ -54,6 +54,39 @@ def test_the_first_page_tells_what_was_judged_by_whom_and_what_came_out(site):
     assert "People put alpha first." in page or "In people's votes alpha" in page
 
 
+def test_every_leaderboard_is_a_row_with_those_who_may_be_first_on_it(site):
+    page = site.get("/").text
+    section = re.search(r'<section class="boards">.*?</section>', page, re.DOTALL)[0]
+    rows = re.findall(r"<tr><th scope=\"row\".*?</tr>", section, re.DOTALL)
+    assert words(rows[0]).startswith("People's votes overall"), "people come first"
+    every = [verdict for _, ruled in making.verdicts(count=COUNT) for verdict in ruled]
+    listed = 0
+    for row in rows:
+        title, board = re.search(r'href="(/boards/[^"]+)" title="([^"]+)"', row).groups()[::-1]
+        judge = html.unescape(title)
+        criterion = "style" if "> style<" in row or ">style<" in row else "overall"
+        given = sum(
+            (verdict.judge == judge or (judge == "human" and verdict.judge.startswith("human:")))
+            and verdict.criterion == criterion
+            for verdict in every
+        )
+        assert f">{given:,}</a></td></tr>" in row
+        leaders = re.search(r'<table class="figures leaders">.*?</table>', site.get(board).text, re.DOTALL)[0]
+        body = leaders.partition("<tbody>")[2]
+        ranked = [
+            (words(rank), words(name))
+            for rank, name in re.findall(r"<tr>\s*<th[^>]*>(.*?)</th>\s*<td[^>]*>(.*?)</td>", body, re.DOTALL)
+        ]
+        first = [name for rank, name in ranked if rank.split("-")[0] == "1"]
+        if len(first) == len(ranked):
+            assert "nobody is told apart" in row
+        else:
+            assert [words(name) for name in re.findall(r'class="whose">(.*?)</span>', row)] == first[:3]
+            listed += 1
+    assert listed > 1
+    assert len(rows) == 4 + 3, "overall by everybody, style by judges"
+
+
 def share(judge: str, name: str, task: str) -> float:
     """What a contestant won in pairs on one task's items, computed from the verdicts: both orders of a pair are one
     match, and rulings on the same item and pair count together."""
@@ -131,7 +164,7 @@ def test_the_list_offers_what_there_is_with_counts(site):
     every = [verdict for _, ruled in making.verdicts(count=COUNT) for verdict in ruled]
     assert offered["refused"][1] == [verdict.fault for verdict in every].count("refused")
     assert offered["judges disagree"][1] > 0
-    assert offered["human"][1] == sum(verdict.judge.startswith("human") for verdict in every)
+    assert offered["People's votes"][1] == sum(verdict.judge.startswith("human") for verdict in every)
     assert offered["alpha"][1] == sum("alpha" in verdict.contestants for verdict in every)
     assert offered["style"][1] == sum(verdict.criterion == "style" for verdict in every)
     for link, n in offered.values():
@@ -160,7 +193,7 @@ def test_what_was_sent_is_rendered_again_only_where_its_digest_proves_it(tmp_pat
     page = Visitor(app).get(f"/cases/{case.key}").text
     app.state.engine.dispose()
     parts = {
-        name: re.search(rf">{re.escape(html.escape(name))}</a></h3>(.*?)</section>", page, re.DOTALL)[1]
+        name: re.search(rf'title="{re.escape(html.escape(name))}">[^<]*</a></h3>(.*?)</section>', page, re.DOTALL)[1]
         for name in (known.name, stepping.name, own.name)
     }
     (prompt,) = known.prompts(case)

@@ -34,6 +34,8 @@ from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import judges, studies
 from fullbench.web.results.rulings import is_panel, is_person
 
+EDITION = 2
+"""Grows when cards are computed otherwise than before: those that an older version left are then computed anew."""
 MOST = 40_000
 GROUPS = 12
 """Agreement is split by tags with at most so many values."""
@@ -120,7 +122,7 @@ def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named
     judged = blindness.stamp(connection)
     return {
         name: blindness.sealed(
-            digest([counted, totals.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16], judged
+            digest([EDITION, counted, totals.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16], judged
         )
         for name, counted in totals.items()
         if not is_panel(name) or name in named

@@ -18,7 +18,7 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.web.results.boards import Links
 from fullbench.web.results.filters import Filter
 
-ALL_CRITERIA = {"steadiness", "steadiness histogram", "orders", "costs", "reviews", "reasons"}
+ALL_CRITERIA = {"steadiness", "steadiness histogram", "orders", "costs", "rates", "reviews", "reasons"}
 SHAPES = {"scores": "one", "pairs": "choice", "rankings": "ranking"}
 Row = Mapping[str, Cell]
 Count = Callable[[Filter], int]
@@ -59,7 +59,8 @@ def _holds(table: Table, cell: Cell, link: Filter, count: Count | None) -> bool:
         return False
     if (
         count is None
-        or table.name in {"standing", "votes", "biases", "orders", "steadiness", "costs", "reasons", "replacement"}
+        or table.name
+        in {"standing", "votes", "biases", "orders", "steadiness", "costs", "rates", "reasons", "replacement"}
         or link.both
     ):
         return True
@@ -86,6 +87,7 @@ class _Evidence:
             "reviews": self._review,
             "orders": lambda _, column: Filter(judge=self.judge, both=True, decided=column == "first shown wins"),
             "costs": lambda *_: Filter(judge=self.judge),
+            "rates": lambda row, _: Filter(judge=self.judge, criterion=str(row.get("criterion", ""))),
             "reasons": lambda *_: Filter(judge=self.judge, fault="recused"),
             "replacement": lambda *_: Filter(judge=self.judge, met=True, fault="none"),
         }
@@ -131,6 +133,8 @@ class _Evidence:
             return Filter(judge=self.judge, contestant=contestant, shown="one", fault="none") if contestant else None
         if bias in {"position", "ties"}:
             return self._met("pairs", decided=bias == "position")
+        if figure == "pairs won for twice the words":
+            return self._met("pairs")
         if bias == "ego":
             return self._met("pairs" if figure == "own answers preferred" else "scores")
         kind = {"copying": "rankings", "length": "scores", "high score": "scores", "scale": "scores"}.get(bias)

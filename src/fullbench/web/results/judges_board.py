@@ -5,11 +5,12 @@ Every figure is taken from the judges' cards, which are computed outside of any 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from fullbench.figures.places import OVERALL, place
+from fullbench.figures.rates import AMOUNTS
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note, listed, sentences
@@ -20,12 +21,13 @@ from fullbench.web.results.filters import Filter
 
 _AGREEMENT = {"pairs": "accuracy, ties a class", "scores": "Pearson", "rankings": "Kendall"}
 """The figure by which agreement is read for each way of ruling."""
-_TWICE = "marks for twice the words"
-"""The figure by which length is read, of scores alone: among pairs none is computed."""
+_LENGTH = {"length bias": ("marks for twice the words", "probes.twice"),
+           "length bias on pairs": ("pairs won for twice the words", "probes.twice-pairs")}  # fmt: skip
+"""The figures by which length is read, and how the sentence on each begins, which says whether a bias is claimed."""
+_CLAIMED = {"lean.long-gain", "lean.long-lose"}
 _KEYS = (
     "judge", "criterion", "agreement on pairs", "agreement on scores", "agreement on rankings", "may replace people",
-    "same ruling in both orders", "first shown wins", "length bias", "faulty", "dollars per 1,000", "s a call",
-    "verdicts",
+    "same ruling in both orders", "first shown wins", *_LENGTH, "faulty", *AMOUNTS, "verdicts",
 )  # fmt: skip
 
 
@@ -40,8 +42,9 @@ class Standing:
 
 
 def board(cards: Sequence[Card], link: str) -> tuple[Linked, list[Standing]] | None:
-    """All judges, who agrees most with people first; None where no card is computed yet. `link` names the study."""
-    standings = sorted((row for card in cards for row in standings_of(card)), key=_order)
+    """All judges under one criterion after another, who agrees most with people first; None where no card is computed
+    yet. `link` names the study."""
+    standings = _ordered([row for card in cards for row in standings_of(card)])
     if not standings:
         return None
     several = any(judged.criterion != OVERALL for judged in standings)
@@ -69,21 +72,46 @@ def board(cards: Sequence[Card], link: str) -> tuple[Linked, list[Standing]] | N
                 "Length bias: by how much twice the words change its score where people find the answers equally good.",
             )
         )
-    if several:
-        notes.append(Note("judges.costs", "Price and time are those of a judge under all criteria together."))
+    if "length bias on pairs" in keys:
+        notes.append(
+            Note(
+                "judges.length-bias-pairs",
+                "Length bias on pairs: by how much twice the words of the other answer change its share of wins where "
+                "people find both equally good.",
+            )
+        )
     title = Note("judges.title", "Judges, by their agreement with people")
     return Linked(Table("judges", title, headings(*keys), rows, notes), links), standings
 
 
 def standings_of(card: Card) -> list[Standing]:
     """One judge's figures from its card, a row for each criterion."""
-    tables = {linked.table.name: _rows(linked.table) for _, some in card.sections for linked in some}
-    faults = tables.get("faults", [])
-    criteria = list(dict.fromkeys(_criterion(row) for row in faults)) or [OVERALL]
-    return [_standing(card.judge, criterion, tables) for criterion in criteria]
+    tables = {linked.table.name: linked.table for _, some in card.sections for linked in some}
+    claims = {name: _claims(table) for name, table in tables.items() if name.startswith("biases")}
+    rows = {name: _rows(table) for name, table in tables.items()}
+    criteria = list(dict.fromkeys(_criterion(row) for row in rows.get("faults", []))) or [OVERALL]
+    return [_standing(card.judge, criterion, rows, claims) for criterion in criteria]
 
 
-def _standing(judge: str, criterion: str, tables: Mapping[str, Sequence[Mapping[str, Cell]]]) -> Standing:
+def _claims(biases: Table) -> set[str]:
+    """How the sentences below a table of biases begin that claim a liking for length, or a dislike."""
+    said = [note.values["says"] for note in biases.notes if isinstance(note, Note) and note.id == "probes.says"]
+    claims = [says.values for says in said if isinstance(says, Note) and says.id == "probes.claim"]
+    return {
+        opening.id
+        for values in claims
+        if isinstance(opening := values["opening"], Note)
+        and isinstance(lean := values["lean"], Note)
+        and lean.id in _CLAIMED
+    }
+
+
+def _standing(
+    judge: str,
+    criterion: str,
+    tables: Mapping[str, Sequence[Mapping[str, Cell]]],
+    claims: Mapping[str, Collection[str]],
+) -> Standing:
     cells: dict[str, Cell] = {"judge": judge, "criterion": criterion}
     for row in tables.get(f"agreement{place('', criterion)}", ()):
         if _AGREEMENT.get(str(row.get("ruling"))) == str(row.get("figure")):
@@ -99,15 +127,19 @@ def _standing(judge: str, criterion: str, tables: Mapping[str, Sequence[Mapping[
     if replaces:
         yes = [cast("str", ruling) for ruling, may in replaces.items() if may]
         cells["may replace people"] = listed(yes) if 0 < len(yes) < len(replaces) else "yes" if yes else "no"
-    for row in tables.get(f"biases{place('', criterion)}", ()):
-        if str(row["bias"]) == "length" and str(row["figure"]).startswith(_TWICE):
-            cells.setdefault("length bias", row["judge's"])
+    biases = f"biases{place('', criterion)}"
+    for row in tables.get(biases, ()):
+        for key, (figure, _) in _LENGTH.items():
+            if str(row["bias"]) == "length" and str(row["figure"]).startswith(figure):
+                cells.setdefault(key, row["judge's"])
     for row in tables.get("faults", ()):
         if _criterion(row) == criterion:
             cells |= {key: row[key] for key in ("verdicts", "faulty")}
-    for row in tables.get("costs", ()):
-        cells |= {key: row.get(key) for key in ("dollars per 1,000", "s a call")}
-    return Standing(judge, criterion, cells, _sentence(cells, replaces))
+    for row in tables.get("rates", ()):
+        if _criterion(row) == criterion:
+            cells |= {key: row[key] for key in AMOUNTS}
+    swayed = [key for key, (_, opening) in _LENGTH.items() if opening in claims.get(biases, ())]
+    return Standing(judge, criterion, cells, _sentence(cells, replaces, swayed))
 
 
 def _criterion(row: Mapping[str, Cell]) -> str:
@@ -120,18 +152,25 @@ def _rows(table: Table) -> list[dict[str, Cell]]:
     return [dict(zip(keys, row, strict=True)) for row in table.rows]
 
 
-def _order(judged: Standing) -> tuple[float, str, str]:
+def _ordered(standings: Sequence[Standing]) -> list[Standing]:
+    """Criteria on which people voted first: figures under two criteria are not to be compared."""
+    best = {row.criterion: min(_agreement(one) for one in standings if one.criterion == row.criterion)
+            for row in standings}  # fmt: skip
+    unvoted = {criterion: agreement > 1 for criterion, agreement in best.items()}
+    return sorted(standings, key=lambda row: (unvoted[row.criterion], row.criterion, _agreement(row), row.judge))
+
+
+def _agreement(judged: Standing) -> float:
+    """Less is more agreement with people; 2 where none is known."""
     values = [
-        cell.value
-        for key in ("agreement on pairs", "agreement on scores", "agreement on rankings")
-        if isinstance(cell := judged.cells.get(key), Estimate)
+        cell.value for ruling in _AGREEMENT if isinstance(cell := judged.cells.get(f"agreement on {ruling}"), Estimate)
     ]
-    return (-sum(values) / len(values) if values else 2.0, judged.judge, judged.criterion)
+    return -sum(values) / len(values) if values else 2.0
 
 
-def _sentence(cells: Mapping[str, Cell], replaces: Mapping[Cell, bool]) -> str:
+def _sentence(cells: Mapping[str, Cell], replaces: Mapping[Cell, bool], swayed: Collection[str]) -> str:
     """What a reader should know of a judge before anything else; `replaces` says on which rulings it may replace
-    people."""
+    people, `swayed` which figures of length are a bias beyond doubt."""
     parts: list[Note] = []
     usable, useless = ([cast("str", ruling) for ruling, may in replaces.items() if may is way] for way in (True, False))
     if usable and useless:
@@ -151,6 +190,13 @@ def _sentence(cells: Mapping[str, Cell], replaces: Mapping[Cell, bool]) -> str:
                 "judges.useless", "Not usable for {useless} by the alternative annotator test.", useless=listed(useless)
             )
         )
+    pairs, scores, rankings = (cells.get(f"agreement on {ruling}") for ruling in _AGREEMENT)
+    if isinstance(pairs, Estimate):
+        parts.append(Note("judges.agrees", "Agrees with people on {share:.0%} of pairs.", share=pairs.value))
+    if isinstance(scores, Estimate):
+        parts.append(Note("judges.scores-go", "Its scores follow people's (r = {r:.2f}).", r=scores.value))
+    if isinstance(rankings, Estimate):
+        parts.append(Note("judges.rankings-go", "Its rankings follow people's (τ = {tau:.2f}).", tau=rankings.value))
     first = cells.get("first shown wins")
     if isinstance(first, Estimate) and first.low > 0.5:
         parts.append(
@@ -167,11 +213,15 @@ def _sentence(cells: Mapping[str, Cell], replaces: Mapping[Cell, bool]) -> str:
                 "judges.unsteady", "Turns {share:.0%} of its rulings when the order is turned.", share=1 - steady.value
             )
         )
-    length = cells.get("length bias")
-    if isinstance(length, Estimate) and (length.low > 0 or length.high < 0):
+    if "length bias" in swayed and isinstance(marks := cells.get("length bias"), Estimate):
         parts.append(
             Note("judges.length", "Twice the words change its score by {value:+.2f} at the same worth.",
-                 value=length.value)
+                 value=marks.value)
+        )  # fmt: skip
+    if "length bias on pairs" in swayed and isinstance(won := cells.get("length bias on pairs"), Estimate):
+        parts.append(
+            Note("judges.length-pairs", "Twice the words change its share of wins by {points:+.0f} points at the same "
+                 "worth.", points=100 * won.value)
         )  # fmt: skip
     faulty = cells.get("faulty")
     if isinstance(faulty, Estimate) and faulty.value >= 0.02:
@@ -189,5 +239,7 @@ def _behind(judge: str, criterion: str, link: str) -> dict[str, Filter]:
         "same ruling in both orders": replace(asked, both=True),
         "first shown wins": replace(asked, shown="choice", decided=True),
         "length bias": replace(asked, shown="one", met=True),
+        "length bias on pairs": replace(asked, shown="choice", met=True),
+        **dict.fromkeys(AMOUNTS, asked),
         **{f"agreement on {ruling}": replace(asked, met=True) for ruling in _AGREEMENT},
     }

@@ -11,10 +11,9 @@ from fullbench.nouns.table import Table
 from fullbench.reports.cells import decimals, show
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
-from fullbench.web.results.localised import localised
 from fullbench.web.results.rulings import is_panel, is_person
-from fullbench.web.results.showing import MANY, cut
-from fullbench.web.words import Language, key
+from fullbench.web.results.showing import MANY, TALL, cut
+from fullbench.web.words import key
 
 UNIT_WON = key("share won")
 SHADES = 6
@@ -29,6 +28,8 @@ class Placed:
     """Empty where a task's own figures have no rank sets."""
     place: float | None
     """Where it stands: the middle of its rank set, or its place by the figure; None where the board ranks nobody."""
+    order: int
+    """Its row on the board, or among the figures of a task: rank sets overlap, rows do not."""
     figure: str
     interval: str
     n: int
@@ -59,7 +60,7 @@ class Matrix:
     columns: Sequence[Bench]
     rows: Sequence[tuple[str, Sequence[Placed | None]]]
     by_people: bool
-    """Whether people's board orders the rows; else the mean of the judges' ranks does."""
+    """Whether the rows are those of people's board, in its order; else the mean of the judges' ranks orders them."""
 
     @property
     def parts(self) -> Sequence[Sequence[tuple[str, Sequence[Placed | None]]]]:
@@ -69,6 +70,10 @@ class Matrix:
     @property
     def rich(self) -> bool:
         return len(self.rows) >= MANY
+
+    @property
+    def tall(self) -> bool:
+        return len(self.rows) > TALL
 
 
 def matrices(boards: Iterable[Board]) -> list[Matrix]:
@@ -152,14 +157,16 @@ def _matrix(
         columns.append(Bench(board.judge, board.name, unit, is_person(board.judge), is_panel(board.judge)))
         cells.append(_placed(linked, figure, ranked=task is None))
     by_people = bool(columns) and columns[0].people
-    deciding = cells[:1] if by_people else cells
     names = list(dict.fromkeys(name for column in cells for name in column))
     worst = float(len(names) + 1)
 
-    def mean_place(name: str) -> float:
-        return fmean(_place(column, name, worst) for column in deciding)
+    def ahead(name: str) -> tuple[float, float, str]:
+        """People's own order; without people the mean rank, and where rank sets are alike the mean row."""
+        middle = fmean(_place(column, name, worst) for column in cells)
+        mean_row = fmean(_row(column, name, len(names)) for column in cells)
+        return (_row(cells[0], name, len(names)), middle, name) if by_people else (middle, mean_row, name)
 
-    names.sort(key=lambda name: (mean_place(name), fmean(_place(column, name, worst) for column in cells), name))
+    names.sort(key=ahead)
     rows = [(name, [column.get(name) for column in cells]) for name in names]
     return Matrix(f"matrix-{place}", criterion, family, columns, rows, by_people)
 
@@ -168,6 +175,10 @@ def _place(column: Mapping[str, Placed], name: str, worst: float) -> float:
     """The middle of a rank set; who was not ranked stands behind all others."""
     found = column[name].place if name in column else None
     return worst if found is None else found
+
+
+def _row(column: Mapping[str, Placed], name: str, last: int) -> int:
+    return column[name].order if name in column else last
 
 
 def middle_rank(shown: str) -> float | None:
@@ -204,6 +215,7 @@ def _placed(linked: Linked, figure: int | None, *, ranked: bool = True) -> dict[
         by_contestant[str(row[who])] = Placed(
             rank=rank,
             place=middle,
+            order=number if ranked or estimated is None else values.index(estimated.value),
             figure=shown,
             interval=interval,
             n=0 if estimated is None else estimated.n,
@@ -216,28 +228,19 @@ def _placed(linked: Linked, figure: int | None, *, ranked: bool = True) -> dict[
 
 @dataclass(frozen=True)
 class Group:
-    """A board on the first page, with the best of it."""
+    """A board in the first page's list of boards, and who stands first on it."""
 
     name: str
     judge: str
     criterion: str
     verdicts: int
     link: Filter
-    top: Sequence[tuple[str, str, str]]
-    unit: str = ""
-    """What the figures of `top` are."""
-    more: int = 0
-    """How many contestants the board has beside those of `top`."""
+    first: Sequence[str] | None = None
+    """Those whose rank set begins with 1, the best first; None where nothing is computed yet."""
+    contestants: int = 0
 
 
-def best(board: Board, language: Language, most: int) -> list[tuple[str, str, str]]:
-    """Rank set, name and figure of the best few: the first figure that most of them have."""
-    if not board.tables:
-        return []
-    table = board.tables[0].table
-    leading = localised(board.tables[0], language).table.rows[:most]
-    column = main_figure(table)
-    if column is None:
-        return [(show(row[0]), show(row[1]), "") for row in leading]
-    digits = decimals(table.cells(column))
-    return [(show(row[0]), show(row[1]), show(row[column], digits)) for row in leading]
+def first_places(board: Board) -> tuple[list[str], int]:
+    """Who may be the first on a board, in its order, and how many contestants it has."""
+    rows = board.tables[0].table.rows if board.tables else ()
+    return [str(row[1]) for row in rows if show(row[0]).split("-")[0] == "1"], len(rows)

@@ -18,6 +18,8 @@ from fullbench.web.words import Language, translate
 
 MANY = 10
 """A table with so many rows can be searched, cut and compared."""
+TALL = 16
+"""A table with more rows has a height of its own, in which its head stays in sight."""
 AT_ONCE = 40
 """So many rows of a table are laid out at first: browsers take long over hundreds."""
 DRAWN = 30
@@ -28,7 +30,6 @@ FEW = 5
 """Whoever has fewer observations behind it stands apart, below a leaderboard's ranking."""
 TAGS_SHOWN = 6
 """So many columns by tag are shown from the start, where there is room."""
-AMOUNTS = ("dollars per 1,000", "s a call")
 SHADES = 4
 """So many shades a heat map has to either side."""
 
@@ -44,8 +45,6 @@ class LinkedCell(LaidCell):
     shade: str = ""
     tip: str = ""
     """What a figure by tag says to whoever points at it."""
-    amount: float | None = None
-    """How long the bar of a figure without an interval is, from zero, in percent of the column's largest."""
     logo_src: str = ""
 
 
@@ -130,6 +129,10 @@ class Sheet:
         return len(self.rows) >= MANY and self.heat != "square"
 
     @property
+    def tall(self) -> bool:
+        return len(self.rows) > TALL
+
+    @property
     def counted(self) -> bool:
         """Whether figures say how many rows of data are behind them."""
         return any(cell.n is not None for row in self.rows[:1] for cell in row)
@@ -212,24 +215,13 @@ def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: 
 
 
 def with_cards(shown: Sheet, judges: Collection[str], places: Places, study: str) -> Sheet:
-    """A table of judges whose names lead to their cards; price and time have bars from zero."""
+    """A table of judges whose names lead to their cards."""
 
     def led(cell: LinkedCell) -> LinkedCell:
         judge = cell.full or cell.text
         return replace(cell, href=places.judge(judge, study)) if judge in judges else cell
 
-    most = {
-        place: max((cell for cell in shown.linked.table.cells(place) if isinstance(cell, float)), default=0.0)
-        for place, column in enumerate(shown.linked.table.typed)
-        if column.key in AMOUNTS
-    }
-
-    def measured(cell: LinkedCell, place: int) -> LinkedCell:
-        known = cell.sort and most.get(place, 0.0) > 0
-        return replace(cell, amount=round(100 * float(cell.sort) / most[place], 1)) if known else cell
-
-    rows = [(led(row[0]), *(measured(cell, place) for place, cell in enumerate(row[1:], 1))) for row in shown.rows]
-    return replace(shown, rows=rows)
+    return replace(shown, rows=[(led(row[0]), *row[1:]) for row in shown.rows])
 
 
 def column_cells(linked: Linked, place: int, places: Places) -> list[LinkedCell]:

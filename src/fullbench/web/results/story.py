@@ -79,18 +79,41 @@ def outcome(matrices: Sequence[Matrix]) -> list[Sentence]:
         elif len(best) == len(matrix.rows):
             sentences.append(Sentence(key("People's votes do not tell the contestants apart.")))
         elif best:
-            words = key("In people's votes {names} share the first place.")
-            sentences.append(Sentence(words, {"names": _listed(best)}))
-    places = [place for place, column in enumerate(matrix.columns) if not column.people and not column.panel]
-    name = matrix.rows[0][0]
-    telling = [first for place in places if 0 < len(first := _first(matrix, place)) < len(matrix.rows)]
-    ahead = sum(name in first for first in telling)
-    if telling:
-        words = key("For {count} of {judges} judges {name} is first, alone or with others.")
-        sentences.append(Sentence(words, {"judges": len(places), "count": ahead, "name": name}))
-    elif places:
+            words = (
+                key("In people's votes {names} share the first place.")
+                if len(best) <= NAMED
+                else key("In people's votes {names} and {more} more share the first place.")
+            )
+            sentences.append(Sentence(words, _named(best)))
+    judges = [place for place, column in enumerate(matrix.columns) if not column.people and not column.panel]
+    firsts = [_first(matrix, place) for place in judges]
+    telling = [first for first in firsts if 0 < len(first) < len(matrix.rows)]
+    counts = {name: sum(name in first for first in telling) for name, _ in matrix.rows}
+    most = max(counts.values())
+    if most and len(judges) == 1:
+        words = (
+            key("The judge puts {name} first.")
+            if len(telling[0]) == 1
+            else key("For the judge {names} share the first place.")
+            if len(telling[0]) <= NAMED
+            else key("For the judge {names} and {more} more share the first place.")
+        )
+        sentences.append(Sentence(words, {"name": telling[0][0], **_named(telling[0])}))
+    elif most:
+        names = [name for name, count in counts.items() if count == most]
+        words = (
+            key("For {count} of {judges} judges {names} is first, alone or with others.")
+            if len(names) == 1
+            else key("For {count} of {judges} judges each of {names} is first, alone or with others.")
+            if len(names) <= NAMED
+            else key("For {count} of {judges} judges each of {names} and {more} more is first, alone or with others.")
+        )
+        sentences.append(Sentence(words, {"judges": len(judges), "count": most, **_named(names)}))
+    elif len(judges) == 1:
+        sentences.append(Sentence(key("The judge's rulings do not tell the contestants apart.")))
+    elif judges:
         words = key("None of the {judges} judges tells the contestants apart.")
-        sentences.append(Sentence(words, {"judges": len(places)}))
+        sentences.append(Sentence(words, {"judges": len(judges)}))
     return sentences
 
 
@@ -99,6 +122,6 @@ def _first(matrix: Matrix, column: int) -> list[str]:
     return [name for name, cells in matrix.rows if (cell := cells[column]) and cell.rank.split("-")[0] == "1"]
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" +{len(names) - NAMED}" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+def _named(names: Sequence[str]) -> dict[str, Any]:
+    """The first few by name, and how many more there are."""
+    return {"names": ", ".join(names[:NAMED]), "more": len(names) - NAMED}

@@ -33,7 +33,7 @@ from fullbench.web.results.display import Names
 from fullbench.web.results.edition import edition_of
 from fullbench.web.results.filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.results.localised import localised
-from fullbench.web.results.matrix import Group, Matrix, Task, best, main_figure, matrices, task_matrices
+from fullbench.web.results.matrix import Group, Matrix, Task, first_places, matrices, task_matrices
 from fullbench.web.results.places import Places, judge_name
 from fullbench.web.results.recent import Recent
 from fullbench.web.results.rows import judges, judges_in, studies, version
@@ -42,7 +42,6 @@ from fullbench.web.results.showing import Sheet, chart_of, sheet, sheets, with_c
 from fullbench.web.results.tag_columns import with_tags
 from fullbench.web.words import Language, key, translate
 
-TOP = 5
 TITLES = (
     key("Leaderboard"), key("Who beats whom"), key("Faults"), key("Agreement"), key("Standing"), key("Steadiness"),
     key("Biases"), key("Reviews"), key("Corrected"), key("Replacement"), key("Faults and cost"), key("Orders"),
@@ -73,7 +72,7 @@ class Views:
         self._boards: Recent[Board | None] = Recent(64)
         self._offers: Recent[list[gallery.Group]] = Recent(1024)
         self._leads: Recent[Board | None] = Recent(512)
-        self._tops: Recent[Sequence[tuple[str, str, str]]] = Recent(512)
+        self._firsts: Recent[tuple[list[str], int]] = Recent(512)
         self._bodies: Recent[str] = Recent(64)
         self._counts: Recent[listing.Count] = Recent(4096)
         self._choices: Recent[dict[str, list[str]]] = Recent(2)
@@ -117,7 +116,11 @@ class Views:
             "outcome": [
                 translate(language, one.words, **one.values) for one in story.outcome(self.names.matrices(overall))
             ],
-            "groups": [self._group(connection, heading, stamps.get(heading.name), language) for heading in headings],
+            "outcome_of": overall[0] if len(overall) > 1 else None,
+            "groups": [
+                self._group(connection, heading, stamps.get(heading.name))
+                for heading in sorted(headings, key=lambda heading: not is_person(heading.judge))
+            ],
             "matrices": shown_matrices,
             "body": self._bodies.get(
                 (shown, computed, language, chosen), partial(self._tabled, shown, shown_matrices, language, chosen)
@@ -141,7 +144,7 @@ class Views:
         told, shown = values["story"], values["shown_study"]
         counts = " · ".join((
             translate(language, "{count} verdicts", count=f"{values['verdicts']:,}"),
-            translate(language, "{judges} judges", judges=told.judges),
+            translate(language, key("one judge") if told.judges == 1 else key("{judges} judges"), judges=told.judges),
             translate(language, "{items} items, answers of {contestants} contestants", items=f"{told.items:,}",
                       contestants=told.contestants),
         ))  # fmt: skip
@@ -173,17 +176,11 @@ class Views:
 
         return self._made.get((computed, language, task), make)
 
-    def _group(self, connection: Connection, heading: Heading, stamp: str | None, language: Language) -> Group:
+    def _group(self, connection: Connection, heading: Heading, stamp: str | None) -> Group:
         board = self._lead(connection, heading.name, stamp)
         link = Filter(study=_link(connection, heading.study), judge=heading.judge, criterion=heading.criterion)
-        top = self._tops.get((heading.name, stamp, language), partial(best, board, language, TOP)) if board else ()
-        unit, more = "", 0
-        if board and board.tables:
-            first = localised(board.tables[0], language).table
-            figure = main_figure(first)
-            unit = "" if figure is None else str(first.columns[figure])
-            more = max(0, len(first.rows) - TOP)
-        return Group(heading.name, heading.judge, heading.criterion, heading.verdicts, link, top, unit, more)
+        first, count = self._firsts.get((heading.name, stamp), partial(first_places, board)) if board else (None, 0)
+        return Group(heading.name, heading.judge, heading.criterion, heading.verdicts, link, first, count)
 
     def _board(self, connection: Connection, name: str, stamp: str | None) -> Board | None:
         return None if stamp is None else self._boards.get((name, stamp), partial(boards.find, connection, name))
@@ -200,9 +197,11 @@ class Views:
         if board is None:
             return None
         body = self._bodies.get((name, stamp, language), lambda: self._body(board, language))
-        others = [heading for heading in boards.headings(connection, board.study) if heading.name != name]
+        every = sorted(boards.headings(connection, board.study), key=lambda heading: not is_person(heading.judge))
         link = Filter(study=_link(connection, board.study), judge=board.judge, criterion=board.criterion)
-        return {**self.common(connection, "boards", board.study), "board": board, "body": body, "others": others[:40],
+        return {**self.common(connection, "boards", board.study), "board": board, "body": body,
+                "criteria": [heading for heading in every if heading.judge == board.judge],
+                "judges": [heading for heading in every if heading.criterion == board.criterion],
                 "link": link, "closed": _closed(connection, board.judge)}  # fmt: skip
 
     def _body(self, board: Board, language: Language) -> str:
@@ -354,6 +353,7 @@ class Views:
             "link": Filter(study=link, judge=judge),
             "against": Filter(study=link, judge=judge, opposed=True),
             "lead": "",
+            "verdicts_on": (),
             "sampled": 0,
             "total": 0,
             "sections": (),
@@ -366,6 +366,8 @@ class Views:
         card, stamp = stamped
         return {**values, "lead": translate(language, self.names.said(card.lead)), "sampled": card.sampled,
                 "total": card.total, "badge": card.badge,
+                "verdicts_on": [(row.criterion, translate(language, row.sentence))
+                                for row in judges_board.standings_of(card)],
                 "sections": self._parts.get((study, judge, stamp, language),
                                             lambda: self._sections(study, card, stamp, language))}  # fmt: skip
 

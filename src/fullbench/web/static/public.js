@@ -93,7 +93,35 @@ const enrich = (table) => {
   table.addEventListener("change", (event) => { if (event.target.closest(".pick")) apply(); });
   if (search.value || compare.checked) apply(); // typed before anybody listened, or kept by the browser on the way back
 };
-document.querySelectorAll("table.figures").forEach((table) => idle(() => { sortable(table); enrich(table); }));
+// Who beats whom is too wide for a phone: there one contestant is chosen, and its opponents are listed.
+const duels = (table) => {
+  const list = table.closest("section")?.querySelector(".duels");
+  if (!list || !table.classList.contains("square")) return;
+  const [select, opponents] = [list.querySelector("select"), list.querySelector("ol")];
+  const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
+  const rows = [...table.tBodies[0].rows];
+  select.replaceChildren(...rows.map((row) => new Option(row.cells[0].textContent.trim())));
+  const show = () => {
+    const row = rows[select.selectedIndex];
+    const met = [...row.cells].slice(1).filter((cell) => cell.querySelector("a"));
+    opponents.replaceChildren(...met.map((cell) => {
+      const one = document.createElement("li");
+      one.className = cell.className.match(/\b(?:more|less)-\d\b/)?.[0] || "";
+      const link = Object.assign(document.createElement("a"), { href: cell.querySelector("a").href, textContent: cell.textContent.trim() });
+      const rest = document.createElement("span");
+      rest.className = "interval";
+      rest.textContent = (cell.dataset.tip || "").slice(`${row.cells[0].textContent.trim()}, ${heads[cell.cellIndex]}: `.length + link.textContent.length);
+      const name = document.createElement("span");
+      name.className = "whose";
+      name.textContent = heads[cell.cellIndex];
+      one.append(name, link, rest);
+      return one;
+    }));
+  };
+  select.addEventListener("change", show);
+  show();
+};
+document.querySelectorAll("table.figures").forEach((table) => idle(() => { sortable(table); enrich(table); duels(table); }));
 
 // Pictures: a click opens all pictures of the case side by side, beginning with this one; + and - zoom, 0 fits.
 const zooms = [...document.querySelectorAll("a.zoom")];
@@ -243,6 +271,7 @@ if (topic && !copied && typeof EventSource === "function") {
     for (const table of main.querySelectorAll("table.figures")) {
       sortable(table);
       enrich(table);
+      duels(table);
       // Tables stay sorted as somebody has sorted them: a first click sorts one way, a second the other.
       const [, place, way] = sorted.find(([name]) => name === table.caption.textContent) || [];
       const head = table.tHead.rows[0].cells[place];

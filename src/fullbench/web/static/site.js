@@ -159,7 +159,7 @@ const caseRow = ([meeting, found]) => {
   all.append(...dots.slice(0, most).map((one, place) => dot(one, outcomes, link.getAttribute("href"), asked_for.has(place), !place)));
   strip.append(all);
   if (dots.length > most) strip.append(element("span", "muted", `+${dots.length - most}`));
-  const tally = element("span", "muted", (found.length < verdicts ? said.some : said.all).replace("{matched}", found.length.toLocaleString("en")).replace("{count}", verdicts.toLocaleString("en")));
+  const tally = element("span", "muted", (found.length < verdicts ? said.some : verdicts === 1 ? said.single : said.all).replace("{matched}", found.length.toLocaleString("en")).replace("{count}", verdicts.toLocaleString("en")));
   tally.dataset.matched = found.length;
   strip.append(tally);
   const what = element("div", "what");

@@ -1,0 +1,55 @@
+"""What a verdict of a judge costs and how long a call of it takes, with intervals: other items would have cost other
+amounts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fullbench.columns.table import Columns
+from fullbench.figures import clustered
+from fullbench.figures.places import OVERALL
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
+from fullbench.nouns.note import Note
+from fullbench.nouns.table import Cell, Column, Table
+
+AMOUNTS = ("dollars per 1,000", "s a call")
+
+
+def rates(verdicts: Columns) -> Table:
+    """Dollars for 1,000 verdicts and seconds for a call, by judge and criterion; verdicts on one item are kept
+    together. A judge that calls nobody has no row, and no price where that of one verdict is not known."""
+    several = any(criterion != OVERALL for (criterion,), _ in verdicts.by("criterion"))
+    rows: list[list[Cell]] = []
+    for (judge, criterion), part in verdicts.by("judge", "criterion"):
+        calls = part.calls.astype(np.float64)
+        if not calls.sum():
+            continue
+        priced = not np.isnan(part.dollars).any() and bool(part.dollars.any())
+        dollars = clustered.ratio(1000 * part.dollars, np.ones(len(part)), part.item) if priced else None
+        seconds = clustered.ratio(part.seconds, calls, part.item) if part.seconds.any() else None
+        rows.append([judge, *([criterion] if several else []), _not_below_zero(dollars), _not_below_zero(seconds)])
+    notes = []
+    if failures := sum(loss.failures for loss in verdicts.failed):
+        notes.append(
+            Note(
+                "rates.failed", "{n:,} calls that brought no verdict are counted in what it cost, not here.", n=failures
+            )
+        )
+    return Table(
+        "rates",
+        Note("rates.title", "Price and time, and how far they vary from item to item"),
+        [
+            *headings("judge", *(["criterion"] if several else [])),
+            *(Column(key, kind="figure", better="less") for key in AMOUNTS),
+        ],
+        rows,
+        notes,
+    )
+
+
+def _not_below_zero(rate: Estimate | None) -> Estimate | None:
+    """Nothing costs less than nothing, whatever the spread of a few dear items says."""
+    return None if rate is None else replace(rate, low=max(0.0, rate.low))
