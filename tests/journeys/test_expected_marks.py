@@ -89,6 +89,8 @@ def test_the_mark_is_the_mean_by_chances_and_tables_show_it(files):
             assert verdict.marks == pytest.approx((truth[verdict.item, who],))
             assert verdict.confidence == pytest.approx(max(chances.values()))
         assert ledger.verify() == []
+    case = CliRunner().invoke(app, ["show", verdict.case, "--ledger", "l.ledger"])
+    assert f": {verdict.marks[0]:g}, sure by {verdict.confidence:.2f}\n" in case.output
     shown = CliRunner().invoke(app, ["report", "--ledger", "l.ledger", "--json"])
     assert shown.exit_code == 0, shown.output
     tables = json.loads(shown.stdout)

@@ -152,3 +152,49 @@ def test_no_warning_where_nothing_is_wrong():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         judge(ITEMS, SAID, judge="length", ballot="score:1-5", labels=LABELS)
+
+
+def test_a_rubric_in_a_notebook_has_its_criteria_and_its_total(tmp_path):
+    """By a model in one call, from a list, a file and the items' own column; by one that asks nobody, in one each."""
+    criteria = [
+        {"name": "long", "asks": "It is long.", "weight": 3},
+        {"name": "kind", "asks": "好。", "ballot": "score:1-5"},
+    ]
+
+    def fills(asked):
+        words = len(re.search(r"<response A \w+>(.*?)</response", asked.words, re.DOTALL)[1].split())
+        points = re.findall(r"POINT (\w{4}) \(([^)]*)\)", asked.words)
+        marks = (1 + words % 5 if "number" in how else "yes" if words > 12 else "no" for _, how in points)
+        return "\n".join(f"POINT {code}: {mark}" for (code, _), mark in zip(points, marks, strict=True))
+
+    def totals(record):
+        (name,) = {v.judge for v in record if v.judge.startswith("rubric:")}
+        return {(v.item, *v.shown[0]): v.marks[0] for v in record.where(judge=name)}
+
+    counted = {(row["item"], row["contestant"], row["sample"]): len(row["text"].split()) for row in SAID}
+    expected = {place: (3 * (words > 12) + (words % 5) / 4) / 4 for place, words in counted.items()}
+    with ScriptedServer({"m": fills}) as server:
+        spec = f"vllm:m@{server.url}?mode=direct"
+        record = judge(
+            ITEMS, SAID, judge=spec, rubric=criteria, labels=[{**one, "ballot": "score:1-5"} for one in LABELS]
+        )
+        assert len(server.asked) == len(SAID), "one call for each answer"
+        (tmp_path / "r.toml").write_text(
+            '[[criteria]]\nname = "long"\nasks = "It is long."\nweight = 3\n'
+            '[[criteria]]\nname = "kind"\nasks = "好。"\nballot = "score:1-5"\n', encoding="utf-8",
+        )  # fmt: skip
+        again = judge(ITEMS, SAID, judge=spec, rubric=tmp_path / "r.toml")
+        assert len(server.asked) == len(SAID), "the same words are known"
+        own = judge(
+            [{**item, "rubric": criteria} for item in ITEMS], SAID, judge=spec, rubric=True, ledger="own.ledger"
+        )
+    for found in map(totals, (record, again, own)):
+        assert found == pytest.approx(expected)
+    names = {table.name for table in report(record)}
+    assert {"other scales", "faults"} <= names, "the total is compared with people's marks on their scale"
+    assert len(judge(ITEMS, SAID, judge="length", rubric=criteria, ledger="l.ledger").where(criterion="long")) == len(
+        SAID
+    )
+    for words, more in (("leave out ballot", {"ballot": "choice"}), ("named by a spec", {"judge": object()})):
+        with pytest.raises(InputError, match=words):
+            judge(ITEMS, SAID, **{"judge": "length", "rubric": criteria, **more})

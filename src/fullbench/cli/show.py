@@ -96,7 +96,8 @@ def _verdict(verdict: Verdict, rendered: dict[str, list[Any]]) -> dict[str, Any]
     form, n = ballot(verdict.ballot), len(verdict.contestants)
     return {
         "judge": verdict.judge, "rater": verdict.rater, "trial": verdict.trial,
-        "revision": verdict.revision, "marks": verdict.marks, "fault": verdict.fault, "text": verdict.text,
+        "revision": verdict.revision, "marks": verdict.marks, "fault": verdict.fault, "confidence": verdict.confidence,
+        "text": verdict.text,
         "cut_off": Reader(verdict.reader).cut, "reader": verdict.reader, "earlier": list(verdict.earlier),
         "prompt": verdict.prompt, "sent": rendered.get(verdict.prompt),
         "usage": _usage(verdict.usage), "at": verdict.at,
@@ -158,6 +159,8 @@ def _verdict_lines(verdict: dict[str, Any]) -> Iterator[str]:
     rater = f", rater {verdict['rater']}" if verdict["rater"] else ""
     revision = f", revision {verdict['revision']}" if verdict["revision"] else ""
     ruling = verdict["fault"] or ", ".join(f"{mark:g}" for mark in verdict["marks"])
+    if verdict["confidence"] is not None:
+        ruling += f", sure by {verdict['confidence']:.2f}"
     if verdict["fault"] == "unreadable" and verdict["cut_off"]:
         ruling += " (cut off by the limit on its length: raise the judge's max_tokens)"
     yield f"verdict {verdict['verdict']} of {verdict['judge']}{rater}, trial {verdict['trial']}{revision}: {ruling}"

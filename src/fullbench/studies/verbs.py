@@ -17,16 +17,19 @@ from typing import Any, overload
 from fullbench.errors import DataWarning, DueWarning, InputError
 from fullbench.figures import card as cards
 from fullbench.figures import standard
+from fullbench.figures.panels import with_views
 from fullbench.files.frames import items_of, labels_of, responses_of
 from fullbench.files.pictures import allowing
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.ballot import Ballot
 from fullbench.nouns.case import Case, Meetings, Orders
+from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import Judge, models_of
 from fullbench.nouns.model import Model
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
+from fullbench.nouns.rubric import OWN
 from fullbench.nouns.table import Tables
 from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.reports import notebook as _drawn  # noqa: F401 (what comes back can be drawn)
@@ -38,6 +41,7 @@ from fullbench.studies.engines import Tally
 from fullbench.studies.kinds import conductor
 from fullbench.studies.material import about_labels, enter_labels
 from fullbench.studies.progress import in_notebook, watching
+from fullbench.studies.rubrics import EACH, ONE, Filled, filled, rubrics_by
 from fullbench.studies.study import Study, own_cases
 from fullbench.studies.trust import refuse_risks
 
@@ -134,7 +138,8 @@ def _held(data: Any) -> Any:
 def judge(items: Sequence[Judge | str], responses: Iterable[Case], ledger: Ledger) -> Record: ...
 @overload
 def judge(
-    items: Any, responses: Any, ledger: Book | None = None, *, judge: Judges, ballot: str | Ballot | Sequence[str],
+    items: Any, responses: Any, ledger: Book | None = None, *, judge: Judges,
+    ballot: str | Ballot | Sequence[str] | None = None, rubric: Any = None,
     criterion: str | Sequence[str] = "overall", orders: Orders = "both", trials: int = 1, seed: int = 0,
     meetings: Meetings = "aligned", question: str | None = None, labels: Any = None, study: str | None = None,
     pictures_from: Folders = (),
@@ -146,6 +151,7 @@ def judge(
     *,
     judge: Judges | None = None,
     ballot: str | Ballot | Sequence[str] | None = None,
+    rubric: Any = None,
     criterion: str | Sequence[str] = "overall",
     orders: Orders = "both",
     trials: int = 1,
@@ -160,22 +166,31 @@ def judge(
 
     `judge(items, responses, judge="openai:gpt-4o", ballot="choice+tie")`, where items and responses are lists of dicts,
     frames, data sets or paths; so are people's `labels`, which enter the ledger and the record beside the verdicts.
+    In place of a ballot, `rubric` (the path of its file, a list of criteria, or True for the items' own column) has
+    each response marked by several criteria, and its total beside them.
     `study` keeps unrelated data apart in one ledger; pictures outside of this folder are read from `pictures_from`. A
     warning counts the calls that failed. Or, with cases of one's own making and an open ledger,
     `judge(judges, cases, ledger)`.
     """
     voted: list[Verdict] = []
+    sheets: list[Filled] = []
+    given: list[Response] = []
+    asked: list[Item] = []
     if judge is None:
         judge, docket = items, list(responses)
         if docket and not isinstance(docket[0], Case):
             raise InputError("who judges? Write judge(items, responses, judge='openai:gpt-4o', ballot='choice+tie')")
     else:
-        if ballot is None or ballot in ([], ()):
-            raise InputError("on what ballot? Say ballot='choice+tie', 'score:1-5' or 'ranking'")
+        if rubric is None and (ballot is None or ballot in ([], ())):
+            raise InputError("on what ballot? Say ballot='choice+tie', 'score:1-5' or 'ranking', or give a rubric")
+        if rubric is not None and ballot is not None:
+            raise InputError("the criteria of a rubric have ballots of their own: leave out ballot, or judge twice")
         with allowing(*_folders(pictures_from)):
             asked = items_of(_held(items), question=question)
             given = responses_of(_held(responses), asked)
-        forms = [form.spec if isinstance(form, Ballot) else form for form in _several(ballot)]
+        sheets = [] if rubric is None else _sheets(rubric, judge, asked)
+        named_forms = [] if ballot is None else _several(ballot)
+        forms = [form.spec if isinstance(form, Ballot) else form for form in named_forms]
         if odd := [form for form in forms if not isinstance(form, str)]:
             raise InputError(f"a ballot is named in words, as 'choice+tie' or 'score:1-5'; found {odd[0]!r}")
         docket = list(
@@ -184,24 +199,51 @@ def judge(
                 trials=trials, seed=seed, meetings=meetings,
             )
         )  # fmt: skip
-        if not docket:
+        if not docket and not sheets:
             raise InputError("there is no case to hear: no item has as many responses as the ballot shows at once")
         if labels is not None:
             voted = labels_of(_held(labels), forms[0] if len(forms) == 1 else None)
             place = str(labels) if isinstance(labels, str | Path) else "labels"
             for sentence in about_labels(place, voted, {item.id for item in asked}, given):
                 warnings.warn(sentence, DataWarning, stacklevel=2)
-    bench = [specs.judge(named) if isinstance(named, str) else named for named in _several(judge)]
+    bench = [sheet.judge for sheet in sheets] or [
+        specs.judge(named) if isinstance(named, str) else named for named in _several(judge)
+    ]
     if not bench or not all(isinstance(named, Judge) for named in bench):
         raise InputError(
             f"who judges? A judge is a spec such as 'openai:gpt-4o', or has name, settings and hear; found {judge!r}"
         )
+    names = [named.name for named in bench]
+    dockets = dict.fromkeys(names, docket)
+    dockets |= {sheet.judge.name: list(sheet.cases(asked, given, trials)) for sheet in sheets}
     with _open(ledger, study=study) as book:
-        with watching("verdicts", [named.name for named in bench], len(docket), quiet=not in_notebook()) as watch:
-            _told(hearing.hear(bench, lambda _: docket, book, watch=watch), "verdicts")
+        for sheet in sheets:
+            book.declare("judge", sheet.rubric.name, sheet.rubric.settings)
+        totals = {name: len(cases) for name, cases in dockets.items()}
+        with watching("verdicts", names, totals, quiet=not in_notebook()) as watch:
+            _told(hearing.hear(bench, lambda named: dockets[named.name], book, watch=watch), "verdicts")
         enter_labels(voted, book)
-        ruled = book.record([named.name for named in bench], cases={case.key for case in docket})
-        return replace(ruled, verdicts=(*ruled.verdicts, *voted)) if voted else ruled
+        ruled = book.record(names, cases={case.key for cases in dockets.values() for case in cases})
+        verdicts = with_views((*ruled.verdicts, *voted), [sheet.rubric for sheet in sheets])
+        return replace(ruled, verdicts=verdicts) if voted or sheets else ruled
+
+
+def _sheets(rubric: Any, judge: Judges, items: Sequence[Item]) -> list[Filled]:
+    """A rubric with each judge that fills it in: in one call where it is asked in words, else in one each."""
+    judges = _several(judge)
+    if not all(isinstance(named, str) for named in judges):
+        raise InputError("a rubric is filled in by judges that are named by a spec, such as 'openai:gpt-4o'")
+    if isinstance(rubric, str | Path):
+        tables = rubrics_by(judges, Path(rubric))
+    else:
+        own: dict[str, Any] = {} if rubric is True else {"criteria": list(rubric)}
+        # A name stands for one rubric in a ledger, and nobody named this one.
+        stem = f"criteria-{digest(own or [item.tags.get(OWN, '') for item in items])[:6]}"
+        names = {spec: stem if len(judges) == 1 else f"{stem} by {spec}" for spec in judges}
+        tables = {name: {"judge": spec, **own} for spec, name in names.items()}
+    for table in tables.values():
+        table["calls"] = ONE if models_of(specs.judge(table["judge"])) else EACH
+    return filled(Study("notebook", rubrics=tables), items)
 
 
 def run(
