@@ -74,6 +74,10 @@ def nested(row: dict[str, Any]) -> dict[str, Any]:
 def _label_studio(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator[dict[str, Any]]:
     about = _about(path, line, row["data"])
     for annotation in row["annotations"]:
+        if not isinstance(annotation, Mapping) or not all(
+            isinstance(one, Mapping) for one in annotation.get("result") or ()
+        ):
+            raise InputError("an annotation is an object with a list 'result' of objects", path=path, line=line)
         rater = _rater(annotation.get("completed_by")) if about.get("judge", PEOPLE) == PEOPLE else ""
         flat = {**about, "rater": rater, **_how(annotation.get("meta"))}
         if annotation.get("created_at"):
@@ -110,7 +114,7 @@ def _argilla(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator
     about = _about(path, line, {**row["fields"], **(row.get("metadata") or {})})
     by_person: dict[str, dict[str, Any]] = {}
     status: dict[str, str] = {}
-    for name, value, person, sent in _answers(row["responses"]):
+    for name, value, person, sent in _answers(path, line, row["responses"]):
         by_person.setdefault(person, {})[name] = value
         status[person] = sent
     notes = {**row["fields"], **(row.get("metadata") or {})}.get("raters") or {}
@@ -131,14 +135,19 @@ def _argilla(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator
             yield {**flat, **_marked(path, line, about, answers)}
 
 
-def _answers(responses: Any) -> Iterator[tuple[str, Any, str, str]]:
+def _answers(path: Path, line: int, responses: Any) -> Iterator[tuple[str, Any, str, str]]:
     """Question, value, person and status of every answer; Argilla's two versions nest them the other way round."""
+    wrong = InputError("'responses' has lists of objects with 'value' and 'user_id'", path=path, line=line)
     if isinstance(responses, Mapping):
         for name, answers in responses.items():
+            if not isinstance(answers, list | None) or not all(isinstance(one, Mapping) for one in answers or ()):
+                raise wrong
             for answer in answers or ():
                 yield name, answer.get("value"), str(answer.get("user_id")), str(answer.get("status") or "submitted")
         return
     for response in responses:
+        if not isinstance(response, Mapping) or not isinstance(response.get("values") or {}, Mapping):
+            raise wrong
         values = response.get("values") or {"": {"value": None}}
         for name, entry in values.items():
             value = entry.get("value") if isinstance(entry, Mapping) else entry
@@ -147,12 +156,9 @@ def _answers(responses: Any) -> Iterator[tuple[str, Any, str, str]]:
 
 def _about(path: Path, line: int, data: Said) -> dict[str, Any]:
     about = {name: data[name] for name in ABOUT if data.get(name)}
-    contestants = about.get("contestants")
-    if isinstance(contestants, str) and contestants.startswith("["):
-        about["contestants"] = parse_json(contestants)
-    elif isinstance(contestants, str):
-        about["contestants"] = [contestants]
-    elif contestants is None and data.get("model_a") and data.get("model_b"):
+    if "contestants" in about:
+        about["contestants"] = listed(about["contestants"], "contestants", path, line)
+    elif data.get("model_a") and data.get("model_b"):
         about["contestants"] = [data["model_a"], data["model_b"]]
     if "item" not in about or not about.get("contestants"):
         raise InputError(
@@ -164,6 +170,18 @@ def _about(path: Path, line: int, data: Said) -> dict[str, Any]:
     if len(about["contestants"]) > 1:
         about.setdefault("ballot", "choice+tie")
     return about
+
+
+def listed(value: Any, name: str, path: Path, line: int) -> list[Any]:
+    """A list, which a tool may have as the text of one; a text of another kind is its only entry."""
+    if isinstance(value, str):
+        try:
+            value = parse_json(value) if value.startswith("[") else [value]
+        except ValueError as error:
+            raise InputError(f"{name!r} is no sound list ({error})", path=path, line=line) from error
+    if not isinstance(value, list):
+        raise InputError(f"{name!r} is a list; found {str(value)[:40]!r}", path=path, line=line)
+    return value
 
 
 def _how(meta: Any) -> dict[str, Any]:

@@ -286,10 +286,11 @@ def inspect(path: Path, _options: Mapping[str, str]) -> Brought:
     """Logs of Inspect, `.eval` or `.json`, one or a folder of them; each scorer becomes a judge of its name."""
     held = Gathering(path)
     for file in files_in(path, "*.eval", "*.json"):
-        header, logged = _log(file)
-        task = str(header.get("eval", {}).get("task", ""))
-        model = str(header.get("eval", {}).get("model", "model"))
+        run, logged = _log(file)
+        task, model = str(run.get("task", "")), str(run.get("model", "model"))
         for sample in logged:
+            if not isinstance(sample, Mapping) or not isinstance(sample.get("scores") or {}, Mapping):
+                raise InputError("a sample of Inspect is an object with 'input', 'output' and 'scores'", path=file)
             asked = sample.get("input")
             turns = conversation(asked, file) if isinstance(asked, list) else (Turn("user", parts_of(asked, file)),)
             target = sample.get("target")
@@ -305,25 +306,27 @@ def inspect(path: Path, _options: Mapping[str, str]) -> Brought:
     return held.brought()
 
 
-def _log(file: Path) -> tuple[Mapping[str, Any], Iterator[Mapping[str, Any]]]:
+def _log(file: Path) -> tuple[Mapping[str, Any], Iterator[Any]]:
+    """What a log says of its run, and its samples."""
     if file.suffix != ".eval":
         log = read_json(file)
-        if not isinstance(log, Mapping) or "eval" not in log:
+        samples = log.get("samples") or [] if isinstance(log, Mapping) else None
+        if not isinstance(samples, list) or not isinstance(log.get("eval"), Mapping):
             raise InputError("this is no log of Inspect: it has no part 'eval'", path=file)
-        return log, iter(log.get("samples") or ())
+        return log["eval"], iter(samples)
     try:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             start = "header.json" if "header.json" in names else "_journal/start.json"
-            header = json.loads(_member(archive, file, start))
+            run = json.loads(_member(archive, file, start))["eval"]
             sample_logs = [
                 json.loads(_member(archive, file, name)) for name in sorted(names) if name.startswith("samples/")
             ]
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError, NotImplementedError) as error:
+    except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError, NotImplementedError) as error:
         raise InputError(
             f"this log cannot be read ({error}); `inspect log convert --to json` writes one that can", path=file
         ) from error
-    return header, iter(sample_logs)
+    return run, iter(sample_logs)
 
 
 _ZSTANDARD = 93
@@ -347,7 +350,7 @@ def _member(archive: zipfile.ZipFile, file: Path, name: str) -> bytes:
 
 
 def _completion(sample: Mapping[str, Any]) -> str:
-    output = sample.get("output") or {}
+    output: Mapping[str, Any] = sample["output"] if isinstance(sample.get("output"), Mapping) else {}
     if isinstance(output.get("completion"), str):
         return str(output["completion"])
     choices = output.get("choices") or [{}]
@@ -355,7 +358,8 @@ def _completion(sample: Mapping[str, Any]) -> str:
     return "".join(str(part.get("text", "")) for part in content) if isinstance(content, list) else words_of(content)
 
 
-def _scored(held: Gathering, scorer: str, item: str, shown: tuple[str, int], score: Mapping[str, Any]) -> None:
+def _scored(held: Gathering, scorer: str, item: str, shown: tuple[str, int], score: Any) -> None:
+    score = score if isinstance(score, Mapping) else {"value": score}
     value = score.get("value")
     grades = {"C": 1.0, "P": 0.5, "I": 0.0, True: 1.0, False: 0.0}
     values = value if isinstance(value, Mapping) else {"overall": value}

@@ -11,7 +11,7 @@ from fullbench.errors import InputError
 from fullbench.files import label_tools, label_writing
 from fullbench.files.exchange.common import Gathering, files_in
 from fullbench.files.label_parts import parts_of_response, turns_of
-from fullbench.files.readers import parse_json, read_rows
+from fullbench.files.readers import read_rows
 from fullbench.nouns.ballot import LETTERS
 from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
@@ -32,9 +32,10 @@ def labels(path: Path, options: Mapping[str, str]) -> Brought:
         for line, row in read_rows(file):
             record = label_tools.nested(row)
             item, answers = _entered(held, file, line, _data(record), column)
+            said = list(label_tools.votes(file, line, record, passed_over))
             for _ in range(_without_status(record)):
                 held.leave_out("answers without a state, as Argilla's to_json writes them: taken as sent")
-            for flat in label_tools.votes(file, line, record, passed_over):
+            for flat in said:
                 held.rule(
                     str(flat.get("judge") or PEOPLE), item, answers, _ballot(flat, file, line),
                     flat.get("marks") or flat["fault"], criterion=str(flat.get("criterion") or "overall"),
@@ -70,8 +71,7 @@ def _entered(
 ) -> tuple[str, list[tuple[str, int]]]:
     """The item and the answers of a record."""
     names = data.get("contestants") or [data[name] for name in ("model_a", "model_b") if data.get(name)]
-    if isinstance(names, str):
-        names = parse_json(names) if names.startswith("[") else [names]
+    names = label_tools.listed(names, "contestants", path, line)
     if not data.get("item") or not data.get(column) or not names:
         raise InputError(
             f"a record needs 'item', 'contestants' and the question, here {column!r}, in its 'data' (Label Studio) or "
@@ -81,11 +81,13 @@ def _entered(
             line=line,
         )
     item = held.item(Item(str(data["item"]), turns_of(data, column, path, line)))
-    samples = data.get("samples") or [0] * len(names)
+    samples = label_tools.listed(data.get("samples") or [0] * len(names), "samples", path, line)
+    if len(samples) != len(names) or not all(isinstance(sample, int) for sample in samples):
+        raise InputError(f"'samples' has a whole number for each of {len(names)} contestants", path=path, line=line)
     answers = []
     for name, letter, sample in zip(names, LETTERS, samples, strict=False):
         parts = parts_of_response(data, letter.lower(), path, line)
-        answers.append((str(name), held.response(item, str(name), parts, int(sample))))
+        answers.append((str(name), held.response(item, str(name), parts, sample)))
     return item, answers
 
 
