@@ -14,8 +14,8 @@ from fullbench.web.database import reading, writing
 from fullbench.web.people import queue, studies, voting
 from fullbench.web.people.content import Content
 from fullbench.web.people.queue import Desk
-from fullbench.web.people.tables import adjudications
-from tests.browsing import PATIENCE, follow
+from fullbench.web.people.tables import adjudications, members
+from tests.browsing import PATIENCE, follow, new_page
 from tests.web.conftest import add_person
 from tests.web.people.conftest import study_of
 
@@ -104,3 +104,76 @@ def test_a_study_goes_while_nobody_has_voted_in_it(live, lead):
     voted = split_rankings(live)
     lead.goto(f"/organise/{voted.id}")
     assert lead.locator(".throw-away").count() == 0
+
+
+def test_a_study_is_changed_closed_and_opened_while_people_work(live, lead):
+    """What `people set` switches, by mouse; a message says what was done, and the desk follows."""
+    study = study_of(live.engine, 2, criterion="counting")
+    lead.goto(f"/organise/{study.id}")
+    assert "counting" in lead.inner_text("main > p.muted >> nth=0")
+    lead.check("[name=confirm]")
+    lead.check("[name=reason]")
+    follow(lead, lead.get_by_role("button", name="Change how it is run"))
+    assert lead.is_checked("[name=confirm]")
+    with reading(live.engine) as connection:
+        options = studies.study(connection, study.id).rules.options
+    assert {name: options[name] for name in ("confirm", "reason", "reference", "assigned", "results")} == {
+        "confirm": True, "reason": True, "reference": False, "assigned": False, "results": False,
+    }  # fmt: skip
+    lead.uncheck("[name=reason]")
+    follow(lead, lead.get_by_role("button", name="Change how it is run"))
+    for button, message in (("Close the study", "closed"), ("Open it again", "open")):
+        follow(lead, lead.get_by_role("button", name=button))
+        assert message in lead.inner_text("main .flash:visible")
+    lead.goto(f"/organise/{study.id}/preview?at=1")
+    assert "task 2 of 2" in lead.inner_text(".work-head")
+    follow(lead, lead.get_by_role("link", name="Previous"))
+    assert "task 1 of 2" in lead.inner_text(".work-head")
+    lead.keyboard.press("1")
+    with new_page(lead):
+        lead.keyboard.press("Enter")
+    assert "task 2 of 2" in lead.inner_text(".work-head")
+
+
+def test_what_one_person_said_is_a_click_away(live, lead, axe):
+    study = split_rankings(live)
+    with writing(live.engine) as connection:
+        third = add_person(connection, "Eve", "annotator")
+        connection.execute(
+            members.insert().values(study=study.id, person=third.id, standing="qualified", done=0, at=0.0)
+        )
+    lead.goto(f"/organise/{study.id}")
+    assert lead.locator("#table-contestants td").first.evaluate("one => getComputedStyle(one).textAlign") == "left"
+    follow(lead, lead.locator("#table-members").get_by_role("link", name="Bob"))
+    assert lead.inner_text("h1") == "Task by task: Bob"
+    assert lead.locator("tbody tr").count() == 2
+    heads = lead.locator("thead th").all_inner_texts()
+    for row in lead.locator("tbody tr").all():
+        cells = dict(zip(heads, row.locator("th, td").all_inner_texts(), strict=True))
+        assert (cells["contestant"], cells["this person said"]) == ("x, y, z", "z > y > x")
+    follow(lead, lead.get_by_role("link", name="split: no majority (2)"))
+    assert "this person said" in lead.locator("thead").inner_text()
+    assert axe(lead) == []
+    lead.goto(f"/organise/{study.id}/tasks?person={third.id}")
+    assert lead.locator("tbody tr").count() == 0
+
+
+def test_names_are_whole_words_on_a_phone_and_no_account_is_changed_unasked(live, browser):
+    with writing(live.engine) as connection:
+        studies.create(connection, studies.Plan("Comparing descriptions carefully", "pair"))
+        add_person(connection, "Bartholomew", "annotator")
+    context = browser.new_context(base_url=live.url, viewport={"width": 390, "height": 844})
+    context.add_cookies([live.cookie("Olga", "organiser")])
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto("/organise")
+    lines = "one => Math.round(one.getClientRects().length)"
+    assert page.get_by_role("link", name="Comparing descriptions carefully").evaluate(lines) <= 3
+    page.goto("/people")
+    row = page.locator("tr", has_text="Bartholomew")
+    row.get_by_role("button", name="Change").click()
+    assert row.locator("select").evaluate("one => one.validity.valueMissing")
+    row.locator("select").select_option("close")
+    follow(page, row.get_by_role("button", name="Change"))
+    assert "closed" in page.locator("tr", has_text="Bartholomew").inner_text()
+    context.close()

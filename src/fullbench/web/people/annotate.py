@@ -89,12 +89,12 @@ def _values(request: Request, study: Study, lease: Lease) -> dict[str, Any]:
     }
 
 
-def preview(request: Request, study: Study, lease: Lease, following: str) -> HTMLResponse:
+def preview(request: Request, study: Study, lease: Lease, following: str, *, place: int, count: int) -> HTMLResponse:
     """A task as people will see it, for who leads the study: sending it keeps nothing and shows the next one."""
     return render(
         request, "work/task.html", **_values(request, study, lease), done=0, pace=0, left=0, change=False, problem="",
         guidelines=guideline(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
-        next_preview=following,
+        next_preview=following, place=place, count=count,
     )  # fmt: skip
 
 

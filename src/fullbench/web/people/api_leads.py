@@ -187,8 +187,7 @@ def _link(connection: Connection, study: Study) -> dict[str, Any]:
 
 @router.post("/studies/{study_id}/link", status_code=201)
 def make_link(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: LinkWish) -> LinkMade:
-    """Make a link for many people in place of an earlier one, which ends; the study is then for assigned people alone,
-    and whoever comes by the link is assigned."""
+    """Make a link for many people in place of an earlier one, which ends; who comes by it is assigned to the study."""
     study = study_at(connection, study_id)
     secret = group_links.make(connection, study, **wish.model_dump())
     audit.write(connection, caller, "group link made", study.name, address=address_of(request))

@@ -33,15 +33,21 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/organise/{study_id}/tasks")
 def tasks(
-    request: Request, _user: Organiser, study_id: str, page: Page = 1, show: Annotated[str, Query(max_length=20)] = ""
+    request: Request,
+    _user: Organiser,
+    study_id: str,
+    page: Page = 1,
+    show: Annotated[str, Query(max_length=20)] = "",
+    person: Annotated[str, Query(max_length=40)] = "",
 ) -> HTMLResponse:
-    """What people say of each task: all, or those that stand in one way."""
+    """What people say of each task: all, or those that stand in one way, or that one person voted on."""
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        rows, more, counts = results.task_by_task(connection, study, page, show)
+        rows, more, counts = results.task_by_task(connection, study, page, show, person)
+        whose = names(connection).get(person, "") if person else ""
     return render(
         request, "work/tasks.html", study=study, rows=rows, page=page, more=more, show=show, counts=counts,
-        standings=STANDINGS, total=sum(counts.values()),
+        standings=STANDINGS, total=sum(counts.values()), person=person, whose=whose,
     )  # fmt: skip
 
 
@@ -124,7 +130,9 @@ def preview(
     task = every[at % len(every)]
     content = Content.of(task.content)
     lease = Lease("preview", study.id, task.id, "work", content, tuple(range(len(content.responses))))
-    return annotate.preview(request, study, lease, f"/organise/{study.id}/preview?at={(at + 1) % len(every)}")
+    place = at % len(every)
+    following = f"/organise/{study.id}/preview?at={(place + 1) % len(every)}"
+    return annotate.preview(request, study, lease, following, place=place, count=len(every))
 
 
 @router.post("/organise/{study_id}/pilot")

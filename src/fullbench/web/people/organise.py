@@ -149,7 +149,7 @@ def overview(request: Request, _user: Organiser, study_id: str, width: Width = N
         forms=FORMS, ledger=settings_of(request).ledger, pilots=pilots, main=main, width=width,
         editable=study.guidelines or _both(study), gain=_gain(study), omitted=omitted.of_study(study).notes(),
         ledger_studies=_studies(request), group=group_links.GroupLink.of(study), arrived=arrived,
-        forecast=takes, unused=unused, **values,
+        forecast=takes, unused=unused, switches=_switches(study), **values,
     )  # fmt: skip
 
 
@@ -212,7 +212,32 @@ def state(request: Request, user: Organiser, study_id: str, form: Form) -> Respo
         studies.set_state(connection, study.id, "open" if wish == "open" else "closed")
         audit.write(connection, user, f"study {wish}", study.name, address=address_of(request))
         live.tell(connection, study.id)
-    return redirect(request, f"/organise/{study_id}")
+    message = key("The study is open.") if wish == "open" else key("The study is closed: nobody votes any more.")
+    return redirect(request, f"/organise/{study_id}", flash=message)
+
+
+@router.post("/organise/{study_id}/settings")
+def change_settings(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
+    """Switch on and off what may change while people work."""
+    with writing(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        changes = {name: bool(form.get(name)) for name, _ in _switches(study)}
+        studies.set_options(connection, study, changes)
+        audit.write(connection, user, "study changed", study.name, address=address_of(request), **changes)
+    return redirect(request, f"/organise/{study_id}", flash=key("The study is run in this way from now on."))
+
+
+def _switches(study: Study) -> list[tuple[str, str]]:
+    """What can be switched in a study of this kind, and the words for it."""
+    of_answers = study.kind_name in {"pair", "score", "rank", "rate", "agree"}
+    offered = {
+        "reference": (of_answers, key("The reference is shown")),
+        "reason": (study.kind_name != "write", key("A reason must be written")),
+        "confirm": (study.kind_name == "pair", key("A vote is confirmed with Enter; else one key sends it")),
+        "assigned": (True, key("Only people who are assigned may work in it")),
+        "results": (True, key("Its annotators may see results while it is open")),
+    }
+    return [(name, words) for name, (is_offered, words) in offered.items() if is_offered]
 
 
 @router.post("/organise/{study_id}/guidelines")

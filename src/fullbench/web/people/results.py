@@ -56,38 +56,47 @@ class TaskRow:
     id: int
     item: str
     question: str
+    responses: str
     votes: int
     standing: Standing
     majority: str | None
     weighted: str | None
     chance: float | None
     ruled: str | None
+    own: str | None
+    """What the person said whose votes are listed; None where they could not judge."""
 
 
 def task_by_task(
-    connection: Connection, study: Study, page: int, standing: str = ""
+    connection: Connection, study: Study, page: int, standing: str = "", person: str = ""
 ) -> tuple[list[TaskRow], bool, Counter[str]]:
-    """A page of tasks, of all or of those that stand in one way; whether there are more; and how many stand how."""
+    """A page of tasks, of all or of those that stand in one way, or that one person voted on; whether there are more;
+    and how many stand how."""
     every = adjudicating.listed(connection, study)
     joint = together([vote for task in every for vote in task.votes])
+    if person:
+        every = [task for task in every if any(vote.person == person for vote in task.votes)]
     chosen = [task for task in every if not standing or task.standing == standing]
     start = (page - 1) * PAGE
-    rows = [_row(study, task, joint) for task in chosen[start : start + PAGE]]
+    rows = [_row(study, task, joint, person) for task in chosen[start : start + PAGE]]
     return rows, len(chosen) > start + PAGE, Counter(task.standing for task in every)
 
 
-def _row(study: Study, task: Task, joint: Together) -> TaskRow:
+def _row(study: Study, task: Task, joint: Together, person: str) -> TaskRow:
     content = Content.of(task.content)
     most = joint.majority.get(task.id)
     weighted = joint.weighted(task.id) if task.id in joint.votes else None
     question = content.item.question
     label = task.rulings[-1].label if task.rulings else None
+    own = next((vote.label for vote in task.votes if vote.person == person), None)
     return TaskRow(
-        task.id, content.item.id, question if len(question) <= 120 else f"{question[:119]}…", len(task.votes),
+        task.id, content.item.id, question if len(question) <= 120 else f"{question[:119]}…",
+        ", ".join(response.contestant for response in content.responses), len(task.votes),
         task.standing, None if most is None else spoken(study, content, most),
         None if weighted is None else spoken(study, content, weighted[0]),
         None if weighted is None else round(weighted[1], 3),
         None if label is None else spoken(study, content, label),
+        None if own is None else spoken(study, content, own),
     )  # fmt: skip
 
 
