@@ -208,3 +208,40 @@ def test_a_proxy_that_cannot_be_is_named_by_its_variable_and_keeps_its_password(
     code, _, err = cli(*judged("openai:gpt-4o?attempts=1&backoff=0.01"))
     assert code == 1
     assert "no connection through the proxy 127.0.0.1:9 (" in err
+
+
+def test_a_study_that_nobody_answers_says_why(cli, desk, odd):
+    where = address(odd)
+    (desk / "study.toml").write_text(
+        'name = "s"\nitems = "items.jsonl"\njudges = ["length"]\nballots = ["choice"]\n'
+        f'contestants = ["openai:a@{where}/mumble/v1?attempts=1", "openai:b@{where}/mumble/v1?attempts=1"]\n'
+    )
+    code, out, err = cli("run", "study.toml", "--quiet")
+    assert (code, out) == (2, "")
+    last = err.splitlines()[-1]
+    assert last.startswith("fullbench: none of the 4 answers came, so there is nothing to judge: a@127.0.0.1"), err
+    assert last.count("200 without an answer in it") == 2, "each says why"
+    assert last.endswith("the same command asks again")
+
+
+def test_a_judge_that_rules_nothing_is_quoted_however_few_cases_there_are(cli, desk, odd):
+    code, _, err = cli(*judged(f"openai:m@{address(odd)}/mumbles/v1"))
+    assert code == 0
+    assert "4 of 4 are not what was asked for: 4 unreadable; the last: 'Hm, hard to say.'" in err
+
+
+@pytest.mark.parametrize(("option", "word"), [("--criterion", "tone"), ("--ballot", "choice")])
+def test_what_is_asked_twice_is_refused(cli, desk, option, word):
+    code, _, err = cli(*judged("length"), *(option, word) * 2)
+    what = {"--criterion": "criteria", "--ballot": "ballots"}[option]
+    assert (code, err) == (2, f"fullbench: two of the {what} are the same: {word}; leave one out\n")
+
+
+def test_init_names_the_file_that_was_asked_for_and_what_is_not_there(cli, desk):
+    told = ("init", "--items", "items.jsonl", "--responses", "gone.jsonl", "--judge", "length")
+    code, _, err = cli(*told, "--ballot", "choose", "mine.toml")
+    assert (code, err.startswith("fullbench: mine.toml:19: unknown ballot 'choose'")) == (2, True), err
+    code, _, err = cli(*told, "--ballot", "choice", "mine.toml")
+    assert code == 0
+    assert "gone.jsonl: there is no such file or folder yet" in err
+    assert "items.jsonl:" not in err

@@ -45,7 +45,10 @@ def _called() -> int:
     atexit.register(_leave_memory)
     # Our matrices are small: on a busy machine threads that wait for each other took longer than one (2.0 s, not 0.7).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from typer.main import get_command
+
     from fullbench.cli.starting import application_for
+    from fullbench.cli.twice import refuse_twice
     from fullbench.errors import DataWarning, FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral
 
@@ -66,7 +69,9 @@ def _called() -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
             warnings.showwarning = show
-            application_for(sys.argv[1] if len(sys.argv) > 1 else "")()
+            command = get_command(application_for(sys.argv[1] if len(sys.argv) > 1 else ""))
+            refuse_twice(command, sys.argv[1:])
+            command()
         return 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)

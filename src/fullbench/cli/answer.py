@@ -80,6 +80,7 @@ def answer(
 
     check_target(out, items)
     models = [specs.contestant(spec) for spec in contestants]
+    specs.distinct("contestants", [model.name for model in models])
     with allowing(*pictures_from or (), urls=fetch_urls), unseen(without_pictures):
         every = list(read_items(items, question=question))
     asked = every[:limit]

@@ -234,7 +234,7 @@ def stoppable() -> Iterator[Stop]:
     try:
         yield stop
     except FullbenchError:
-        if stop.tallies:
+        if any(tally.asked or tally.known for tally in stop.tallies):
             say(summary(stop.tallies))
         raise
     finally:
@@ -278,7 +278,8 @@ def closing(tallies: Sequence[Tally], *, what: str) -> int:
             say(f"{tally.name}: {count} failed: {error}")
         if tally.faults:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in tally.faults.most_common())
-            say(f"{tally.name}: {tally.faults.total():,} of {tally.done:,} are not what was asked for: {kinds}")
+            last = f"; the last: {tally.sample!r}" if tally.sample and tally.faults.total() == tally.done else ""
+            say(f"{tally.name}: {tally.faults.total():,} of {tally.done:,} are not what was asked for: {kinds}{last}")
         if len(tally.failures) > 3:
             rest = tally.failed - sum(count for _, count in tally.failures.most_common(3))
             say(f"{tally.name}: {rest} failed in {len(tally.failures) - 3} other ways")

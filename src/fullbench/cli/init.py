@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -94,12 +95,15 @@ def init(
         answers="\n".join(answers), judges=_listed(judges), ballots=_listed(ballots),
     )  # fmt: skip
     _check(text, file, judges, contestants or [])
+    missing = [name for name in (items, responses) if name and not (file.parent / name).exists()]
     from fullbench.files.writers import replacing
 
     with replacing(file) as part:
         part.write_text(text, encoding="utf-8")
     Study.read(file)
     say(f"Written: {file}")
+    for name in missing:
+        say(f"{name}: there is no such file or folder yet; paths are seen from the study's folder.")
     say(f"Next: fullbench check {file}; then: fullbench run {file} --limit 3")
 
 
@@ -111,6 +115,7 @@ def _check(text: str, file: Path, judges: list[str], contestants: list[str]) -> 
     """Refuse what a run would refuse, before anything is written."""
     import tempfile
 
+    from fullbench.errors import InputError
     from fullbench.studies import specs
     from fullbench.studies.study import Study
 
@@ -121,7 +126,10 @@ def _check(text: str, file: Path, judges: list[str], contestants: list[str]) -> 
     with tempfile.TemporaryDirectory() as place:
         draft = Path(place) / file.name
         draft.write_text(text, encoding="utf-8")
-        Study.read(draft)
+        try:
+            Study.read(draft)
+        except InputError as error:
+            raise InputError(str(error).replace(f"{place}{os.sep}", "")) from error
 
 
 def _asked(option: str, prompt: str, default: str) -> str:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Unpack
 
-from fullbench.errors import InputError, UserError
+from fullbench.errors import InputError, ModelError, UserError
 from fullbench.figures.about import with_about
 from fullbench.figures.panels import with_views
 from fullbench.ledger.store import Ledger
@@ -31,7 +31,7 @@ from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.chosen import Panel, among, read_panels
 from fullbench.studies.cleaning import cleaned, rearranged
-from fullbench.studies.dockets import cases_for, counted
+from fullbench.studies.dockets import cases_for, counted, unanswered
 from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
@@ -98,6 +98,8 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         specs.distinct("judges", [judge.name for judge in self.judges])
         specs.distinct("contestants", [model.name for model in self.contestants])
+        specs.distinct("ballots", study.ballots)
+        specs.distinct("criteria", study.criteria)
         read = material(study, self.benchmark, [model.name for model in self.contestants])
         self.items: list[Item] = read.items
         self.given: list[Response] = read.given
@@ -234,6 +236,8 @@ class Conductor:
             ledger.declare("judge", view.name, view.settings)
         responses = self.responses(ledger)
         stopped_answering = bool(self.contestants and stop.reason)
+        if not stop.reason and not responses and (why := unanswered(tallies)):
+            raise ModelError(why)
         heard = None if stop.reason else self._hear(ledger, responses, purse, terms)
         if heard is None:
             tallies += [Tally(judge.name, stopped=stop.reason) for judge in self.judges]

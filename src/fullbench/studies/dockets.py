@@ -8,13 +8,30 @@ from fullbench.errors import InputError
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.judge import Judge
-from fullbench.studies.engines import Stop
+from fullbench.studies.engines import Stop, Tally
 
 
 def cases_for(judge: Judge, cases: Iterable[Case], benchmark: Benchmark | None) -> Iterator[Case]:
     """The cases that are for a judge: all of them, unless the benchmark says otherwise."""
     hears = None if benchmark is None else benchmark.hears
     return (case for case in cases if hears is None or hears(judge, case))
+
+
+def unanswered(tallies: Sequence[Tally]) -> str:
+    """Why there is nothing to judge where no contestant has answered: what each was last told; else nothing.
+
+    >>> from collections import Counter
+    >>> unanswered([Tally("a", failures=Counter({"the key was refused": 3}))])
+    'none of the 3 answers came, so there is nothing to judge: a: the key was refused; the same command asks again'
+    """
+    failed = [tally for tally in tallies if tally.failures]
+    if not failed:
+        return ""
+    total = sum(tally.failed for tally in failed)
+    reasons = [f"{tally.name}: {tally.failures.most_common(1)[0][0]}" for tally in failed[:3]]
+    reasons += [f"and {len(failed) - 3} more"] if len(failed) > 3 else []
+    why = "; ".join(reasons)
+    return f"none of the {total:,} answers came, so there is nothing to judge: {why}; the same command asks again"
 
 
 def counted(

@@ -62,6 +62,8 @@ class Tally:
     """What the ledger says of the names: settings it took on, verdicts found under a former name."""
     lasting: int = 0
     passed_over: int = 0
+    sample: str = ""
+    """The last reply that was not what was asked for, or the last error; the first words of it."""
 
     @property
     def failed(self) -> int:
@@ -202,7 +204,6 @@ class _Work:
         self._share = None if budget is None else budget.share()
         self._open: set[Key] = set()
         self._in_flight: dict[Key, None] = {}
-        self._sample = ""
         # Read before the name is held, which may be on its way: what another run finds hopeless until then is asked
         # once more.
         self._gone = frozenset() if insist.again else frozenset(job.failed_for_good())
@@ -299,22 +300,21 @@ class _Work:
         if isinstance(outcome, Failure):
             tally.failures[outcome.error] += 1
             tally.lasting += outcome.kind == "permanent"
-            self._sample = outcome.error
+            tally.sample = _first_words(outcome.error)
         else:
             tally.done += 1
             fault = getattr(outcome, "fault", None)
             if fault:
                 tally.faults[fault] += 1
-                self._sample = getattr(outcome, "text", "") or self._sample
+                tally.sample = _first_words(getattr(outcome, "text", "")) or tally.sample
             tally.replies.update(_read_as(outcome))
         if self._share is not None:
             self._share.pay(outcome.usage)
         if not self._insist.anyway and not tally.stopped and tally.hopeless and not self._job.proven():
-            said = " ".join(self._sample.split())[:SAMPLE]
             wrong = tally.faults["unreadable"] + tally.faults["refused"] + tally.failed
             tally.stopped = (
-                f"{wrong} replies and no ruling among them; the last: {said!r}. Look at its server and its prompt, or "
-                "go on all the same with --anyway"
+                f"{wrong} replies and no ruling among them; the last: {tally.sample!r}. Look at its server and its "
+                "prompt, or go on all the same with --anyway"
             )
 
     def leave(self) -> None:
@@ -342,3 +342,7 @@ def _read_as(outcome: Any) -> Iterator[str]:
         yield "cut off"
     if reader.estimated:
         yield "estimated"
+
+
+def _first_words(text: str) -> str:
+    return " ".join(text[: 4 * SAMPLE].split())[:SAMPLE]

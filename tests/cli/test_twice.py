@@ -1,0 +1,60 @@
+"""An option of one value that stands twice, and a contestant that is named twice, are refused: one would be dropped."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.test_judge import cli
+
+__all__ = ["cli"]
+
+
+@pytest.fixture
+def desk(tmp_path):
+    items = [{"id": f"q{number}", "question": "?"} for number in range(2)]
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in items))
+    for who in "xyz":
+        rows = [{"item": item["id"], "contestant": who, "text": who} for item in items]
+        (tmp_path / f"{who}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+BASE = "judge --items items.jsonl --judge length --ballot choice"
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (f"{BASE} --responses x.jsonl --responses y.jsonl", "--responses"),
+        (f"{BASE} --responses=x.jsonl --responses y.jsonl", "--responses"),
+        (f"{BASE} --items items.jsonl --responses x.jsonl", "--items"),
+        ("report --ledger a.ledger --study one --study two", "--study"),
+        ("ledger export --to a.csv --to b.csv", "--to"),
+        ("run --budget 1 study.toml --budget 2", "--budget"),
+    ],
+)
+def test_one_value_counts(cli, desk, words, option):
+    code, out, err = cli(*words.split())
+    assert (code, out) == (2, "")
+    assert err == f"fullbench: {option} stands twice, and one value counts; leave one out, or join the files into one\n"
+    assert not list(desk.glob("*.ledger")), "nothing is begun"
+
+
+def test_several_judges_flags_and_values_that_look_like_options_are_no_mistake(cli, desk):
+    rows = (desk / "x.jsonl").read_text() + (desk / "y.jsonl").read_text()
+    (desk / "all.jsonl").write_text(rows)
+    words = f"{BASE} --judge chance --responses all.jsonl --ballot score:1-5 --quiet --quiet --study --study"
+    code, _, err = cli(*words.split())
+    assert code == 0, err
+    code, out, _ = cli("report", "--study", "--study", "--json", "--json")
+    assert code == 0
+    assert json.loads(out)
+
+
+def test_a_contestant_named_twice_is_not_taken_for_another_process(cli, desk):
+    words = "answer --items items.jsonl --contestant offline:echo --contestant offline:echo --out o.jsonl"
+    code, _, err = cli(*words.split())
+    assert (code, err) == (2, "fullbench: two of the contestants are the same: echo; leave one out\n")
+    assert not list(desk.glob("fullbench.ledger*"))
