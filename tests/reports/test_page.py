@@ -15,12 +15,15 @@ from PIL import Image
 from fullbench.cli.report import _page_of as page_of
 from fullbench.errors import UserError
 from fullbench.nouns.call import Usage
+from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
 from fullbench.nouns.note import WORD
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.record import Record
+from fullbench.nouns.table import Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.reports.imprint import Imprint
-from fullbench.reports.layout import TEMPLATES
+from fullbench.reports.layout import TEMPLATES, axes, laid_column
 from fullbench.reports.overview import page as overview
 from fullbench.reports.page import Section, page, thumbnail
 from fullbench.reports.palette import ACCENT, GRID, INK, MUTED
@@ -225,3 +228,17 @@ def test_a_page_of_many_tables_lists_them_first():
     assert [f"#{attrs['id']}" for tag in ("div", "figure") for attrs in tree.all(tag) if "id" in attrs] == links
     assert "All 5 tables" in text
     assert "All 1 tables" not in page("T", "", [Section("Results", tables=tables[:1])])
+
+
+def test_figures_in_different_units_have_no_bars_on_one_axis():
+    """A share beside marks: the bars would say that the share is next to nothing."""
+    share, marks = Estimate(0.6, 0.5, 0.7, 90), Estimate(4.1, 3.9, 4.3, 90)
+    rows = [["j", "position", "first shown wins", share], ["j", "high score", "mean shift", marks]]
+    for name, some, barred in (
+        ("biases on style", rows, False), ("agreement", rows, True), ("corrected j, shares and means", rows, False),
+        ("corrected j, shares and means", [rows[0], rows[0]], True),
+    ):  # fmt: skip
+        table = Table(name, "T", headings("judge", "bias", "figure", "judge's"), some)
+        assert [cell.bar is not None for cell in laid_column(table, 3)] == [barred, barred]
+        assert (axes(table)[3] is not None) == barred
+        assert ("data-axis" in page("T", "", [Section("S", tables=[table])]).partition("<main")[2]) == barred

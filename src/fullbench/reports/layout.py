@@ -84,7 +84,18 @@ def axes(table: Table) -> list[Axis | None]:
     >>> won, won.ticks, none
     (Axis(low=0.4, high=0.8, steps=4), ['0.4', '0.6', '0.8'], None)
     """
+    if _in_several_units(table):
+        return [None] * len(table.columns)
     return [_axis(table.cells(place)) for place in range(len(table.columns))]
+
+
+def _in_several_units(table: Table) -> bool:
+    """Whether the rows are different figures, such as shares, marks and bits: on one axis their bars would say
+    nothing."""
+    name = str(table.name)
+    place = table.place("figure")
+    mixed = name.startswith("biases") or name.endswith("shares and means")
+    return mixed and place is not None and len({str(cell) for cell in table.cells(place)}) > 1
 
 
 def _axis(cells: Sequence[Cell]) -> Axis | None:
@@ -112,7 +123,7 @@ def laid_column(table: Table, place: int) -> list[LaidCell]:
     """
     cells, column = table.cells(place), table.typed[place]
     digits = decimals(cells)
-    axis = _axis(cells)
+    axis = None if _in_several_units(table) else _axis(cells)
     kind = "number" if numeric(cells) else "words"
     laid = []
     for cell in cells:

@@ -35,7 +35,8 @@ def ended(live) -> None:
 def numbers(page, heading: str, column: str = "") -> list[tuple[str, int]]:
     """The links of a table's figures, of one column where it is named, and the n beside each."""
     table = page.get_by_role("region", name=heading, exact=True)
-    place = table.locator("thead th").all_text_contents().index(column) + 1 if column else 0
+    heads = table.locator("thead tr > *").all_text_contents()  # boxes to mark rows by have a head without words
+    place = [head.strip() for head in heads].index(column) + 1 if column else 0
     beside = table.locator(f"tbody tr > :nth-child({place}):has(.n)" if column else "td:has(.n)")
     # A heat map's cells say their n when somebody points at them.
     cells = beside if beside.count() else table.locator("td[data-tip]:has(a)")

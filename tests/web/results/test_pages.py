@@ -83,6 +83,15 @@ def test_nothing_hostile_is_more_than_text(shown, viewer):
         assert "script-src" not in answer.headers["content-security-policy"]
 
 
+def test_an_address_that_leads_nowhere_says_so_and_leads_back(shown, viewer):
+    for address in ("/nowhere", "/boards/0123456789abcdef", "/judges/0123456789abcdef", "/cases/none"):
+        answer = viewer.get(address)
+        assert answer.status_code == 404, address
+        assert "<h1>Page not found</h1>" in answer.text
+        assert "<title>Page not found · " in answer.text
+        assert '<a href="/">To the first page</a>' in answer.text
+
+
 def test_pages_turn_and_filters_stay(shown, viewer):
     first = viewer.get("/verdicts?judge=steady")
     older = re.search(r'rel="next" href="([^"]+)"', first.text)[1].replace("&amp;", "&")

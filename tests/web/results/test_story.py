@@ -19,7 +19,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.web.app import create_app
-from fullbench.web.results import updater
+from fullbench.web.results import social, updater
 from fullbench.web.settings import Settings
 from tests.making import Talker, png
 from tests.web.conftest import Visitor
@@ -217,3 +217,16 @@ Asked: {question}
 --- analyze
 {text}
 """
+
+
+def test_the_preview_has_whole_sentences():
+    short, long = (
+        "People put b first.",
+        "For 5 of 5 judges each of " + ", ".join(f"model-{n}" for n in range(12)) + " is.",
+    )
+    assert social.fitting([short], 1060) == [short]
+    assert social.fitting([short, long], 1060) == [short], "a sentence that would be cut is left out"
+    first, second = social.fitting([long * 2], 1060)
+    assert long.startswith(first)
+    assert second.endswith("…"), "one that has nothing before it says that it goes on"
+    assert social.fitting([], 1060) == []

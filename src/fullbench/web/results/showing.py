@@ -18,7 +18,7 @@ from fullbench.web.words import Language, translate
 
 MANY = 10
 """A table with so many rows can be searched, cut and compared."""
-TALL = 16
+TALL = 12
 """A table with more rows has a height of its own, in which its head stays in sight."""
 AT_ONCE = 40
 """So many rows of a table are laid out at first: browsers take long over hundreds."""

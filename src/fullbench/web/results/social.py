@@ -14,6 +14,7 @@ from fullbench.web.results.matrix import Matrix
 SIZE = (1200, 630)
 EDGE = 70
 ROWS = 5
+LINES = 2
 INK, MUTED, ACCENT, LINE, PAPER = "#1b2430", "#556170", "#2457c5", "#d5dbe2", "#ffffff"
 FONTS = (
     "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
@@ -30,7 +31,7 @@ class Preview:
     """What stands on the picture."""
 
     title: str
-    sentence: str
+    sentences: tuple[str, ...]
     counts: str
     rows: Sequence[tuple[str, str, str]]
     """Rank set, contestant and figure of the best."""
@@ -42,7 +43,7 @@ def preview(title: str, outcome: Sequence[str], counts: str, matrices: Sequence[
     for name, cells in matrices[0].rows[:ROWS] if matrices else ():
         cell = cells[0]
         rows.append(("", name, "") if cell is None else (cell.rank, name, f"{cell.figure} {cell.interval}".strip()))
-    return Preview(title, " ".join(outcome), counts, rows)
+    return Preview(title, tuple(outcome), counts, rows)
 
 
 def draw(shown: Preview) -> bytes:
@@ -55,7 +56,7 @@ def draw(shown: Preview) -> bytes:
     pen.rectangle((0, 0, SIZE[0], 14), fill=ACCENT)
     pen.text((EDGE, 60), _cut(shown.title, 60, width), fill=INK, font=_font(60))
     below = 148
-    for line in _wrapped(shown.sentence, 30, width)[:2]:
+    for line in fitting(shown.sentences, width):
         pen.text((EDGE, below), line, fill=MUTED, font=_font(30))
         below += 42
     below = 262
@@ -70,6 +71,16 @@ def draw(shown: Preview) -> bytes:
     out = io.BytesIO()
     image.quantize(64).save(out, "PNG", optimize=True)
     return out.getvalue()
+
+
+def fitting(sentences: Sequence[str], width: float, size: int = 30) -> list[str]:
+    """As many whole sentences as two lines hold; of a first one that is longer, what fits and an ellipsis."""
+    for count in range(len(sentences), 0, -1):
+        lines = _wrapped(" ".join(sentences[:count]), size, width)
+        if len(lines) <= LINES:
+            return lines
+    longer = _wrapped(sentences[0], size, width) if sentences else []
+    return [*longer[: LINES - 1], *([_cut(" ".join(longer[LINES - 1 :]), size, width)] if longer else [])]
 
 
 @cache

@@ -148,9 +148,10 @@ class Views:
             translate(language, "{items} items, answers of {contestants} contestants", items=f"{told.items:,}",
                       contestants=told.contestants),
         ))  # fmt: skip
-        name = title if shown in {"", "default"} else f"{title}: {shown}"
+        own = self.imprint.said_in(language).of_study(shown).title or shown
+        name = title if shown in {"", "default"} else f"{title}: {own}"
         wanted = social.preview(name, values["outcome"], counts, self.names.matrices(values["matrices"]))
-        return self._previews.get((wanted.title, wanted.sentence, wanted.counts, tuple(wanted.rows)),
+        return self._previews.get((wanted.title, wanted.sentences, wanted.counts, tuple(wanted.rows)),
                                   partial(social.draw, wanted))  # fmt: skip
 
     def _matrices(
