@@ -212,16 +212,16 @@ def _flag(connection: Connection, meetings: Sequence[int]) -> None:
         whose[id_] = study, judge
     weighed = {meeting: rulings.weigh(together, specs[meeting]) for meeting, together in grouped.items()}
     changed = [
-        {"of": id_} | {f"now_{name}": int(value) for name, value in vars(flagged).items()}
+        {"of": id_} | {f"now_{name}": int(value) for name, value in vars(flags_now).items()}
         for some in weighed.values()
-        for id_, flagged in some.items()
-        if tuple(vars(flagged).values()) != before[id_]
+        for id_, flags_now in some.items()
+        if tuple(vars(flags_now).values()) != before[id_]
     ]
     many(connection, _FLAGGING, changed)
     more: Counter[tuple[int, int, str]] = Counter()
-    for row in changed:
-        for name, was in zip(FLAGS, before[row["of"]], strict=True):
-            more[*whose[row["of"]], name] += row[f"now_{name}"] - was
+    for flagged in changed:
+        for name, was in zip(FLAGS, before[flagged["of"]], strict=True):
+            more[*whose[flagged["of"]], name] += flagged[f"now_{name}"] - was
     flag_counts.change(connection, more)
     m = tables.meetings.c
     rows = connection.execute(select(m.id, m.doubt).where(m.id.in_(meetings)))
