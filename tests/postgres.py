@@ -71,6 +71,12 @@ class Postgres:
             self._process.wait(timeout=120)
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @property
+    def pid(self) -> int:
+        """The process of which all others of the server are children."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Start the server (again) and wait until it takes connections."""
         options = [f"listen_addresses={self.host}", f"unix_socket_directories={self.folder}", "max_connections=300"]

@@ -1,79 +1,43 @@
-"""The public pages at a million verdicts: leaderboards of 100 contestants, the list of verdicts, filters, search.
+"""The public pages at a million verdicts: leaderboards of 100 contestants, the list of cases, filters, orders, search.
 
-A ledger of made-up verdicts is written, the catalogue filled from it on SQLite and on PostgreSQL, a panel of three
-judges rules on every case, and a real server is asked over one connection; the floor is a small static file of the same
-server in the same run. `FULLBENCH_BENCH_VERDICTS` takes another number, `FULLBENCH_BENCH_DATABASES` fewer databases.
+A ledger of made-up verdicts (`web_ledger`) is written, the catalogue filled from it on SQLite and on PostgreSQL, a
+panel of three judges rules on every case, and a real server is asked over one connection; the floor is a small static
+file of the same server in the same run. Beside the time that a page takes stands the CPU time that the server, what it
+started and the database spend on it, which says more on a busy machine. `FULLBENCH_BENCH_VERDICTS` takes another
+number, `FULLBENCH_BENCH_DATABASES` fewer databases.
 """
 
 from __future__ import annotations
 
 import http.client
 import os
-import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from tests.postgres import Postgres
-from tests.web.conftest import start_live
+from tests.web.conftest import Live, add_person, start_live
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.web.accounts import sessions, tokens
 from fullbench.web.database import engine_for, reading, upgrade, writing
-from fullbench.web.results import boards, cards, catalogue, listing, panels, refreshing
+from fullbench.web.guard import SESSION
+from fullbench.web.results import boards, cards, case_list, case_rows, catalogue, listing, panels, refreshing
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.places import judge_name
-from scripts.bench import Row
+from scripts.bench import Row, Target, web_ledger
+from scripts.bench.web_ledger import JUDGES, PAIRED, SCORED
 
 DATABASES = os.environ.get("FULLBENCH_BENCH_DATABASES", "sqlite,postgresql").split(",")
 COUNT = int(os.environ.get("FULLBENCH_BENCH_VERDICTS", "1000000"))
-CONTESTANTS, JUDGES, PAIRS = 100, 20, 10
-TASKS = ("counting", "colours", "比较", "reading", "memes")
-TIMES = 60
-STUDY = "default"
+TIMES = 20
 PANEL = panels.Panel("three", "majority", ("judge-0", "judge-1", "judge-2"))
-USAGE = Usage(1, 0, 900, 60, 0.001, 0.8)
-
-
-def _cases(count: int) -> Iterator[Case]:
-    """Items with ten pairs each, in both orders."""
-    draw = random.Random(0)
-    for number in range(-(-count // (2 * PAIRS))):
-        name = f"item-{number:06}"
-        tags = {"task": TASKS[number % len(TASKS)], "language": "zh" if number % 2 else "en"}
-        item = Item.ask(name, f"How many shapes are there in picture {number}? 图{number}里有几个圆形？", tags=tags)
-        for _ in range(PAIRS):
-            one, two = draw.sample(range(CONTESTANTS), 2)
-            shown = [
-                Response.say(name, f"model-{who:03}", f"There are {who % 7} shapes, 共{who % 7}个")
-                for who in (one, two)
-            ]
-            yield Case(item, tuple(shown), Choice())
-            yield Case(item, tuple(shown[::-1]), Choice())
-
-
-def _write(path: Path, count: int) -> None:
-    draw = random.Random(1)
-    with Ledger(path) as ledger:
-        for place, case in enumerate(_cases(count // JUDGES)):
-            first, second = (int(name.removeprefix("model-")) for name in case.contestants)
-            ruled: list[Verdict] = []
-            for judge in range(JUDGES):
-                lead = (second - first) / 60 + draw.gauss(0, 0.4 + judge / 10)
-                marks = (1.0, 0.0) if lead > 0.05 else (0.0, 1.0) if lead < -0.05 else (0.5, 0.5)
-                told = f"answer {'A' if lead > 0 else 'B'} counts better 因为更准确 {place % 997}"
-                ruling = "unreadable" if draw.random() < 0.01 else marks
-                ruled.append(Verdict.of(case, f"judge-{judge}", ruling, text=told, usage=USAGE, at=1.0 + place))
-            ledger.add(case, *ruled)
+SOON, CPU = Target(300, of="ours"), Target(100, of="ours")
+"""What a page may take at most, in milliseconds."""
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -82,16 +46,48 @@ def _timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-class _Client:
-    """One connection that is kept open, signed in."""
+def cpu_seconds(*processes: int) -> float:
+    """The CPU time that processes have spent so far, with all that they started and that still run."""
+    spent = 0
+    for process in processes:
+        for task in Path(f"/proc/{process}/task").glob("*"):
+            try:
+                spent += int((task / "schedstat").read_text().split()[0])
+                started = (task / "children").read_text().split()
+            except OSError:  # it has ended meanwhile
+                continue
+            spent += int(1e9 * cpu_seconds(*map(int, started)))
+    return spent / 1e9
 
-    def __init__(self, url: str, cookie: str) -> None:
-        parts = urlsplit(url)
+
+def quiet(process: int) -> None:
+    """Wait until a server has done what it does after a start: its updater looks for verdicts, and takes a digest."""
+    spent = cpu_seconds(process)
+    for _ in range(600):
+        time.sleep(2)
+        before, spent = spent, cpu_seconds(process)
+        if spent - before < 0.2:
+            return
+    raise RuntimeError("the server is still busy with itself after twenty minutes")
+
+
+class Client:
+    """One connection that is kept open, of somebody with an account: by a cookie, at the API by a token."""
+
+    def __init__(self, live: Live) -> None:
+        parts = urlsplit(live.url)
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
-        self._headers = {"Cookie": cookie}
+        with writing(live.engine) as connection:
+            user = add_person(connection, "bench", "viewer")
+            cookie = sessions.start(connection, user)
+            _, token = tokens.make(connection, user, "bench", "read")
+        self._headers = {"Cookie": f"{SESSION}={cookie}"}
+        self._script = {"Authorization": f"Bearer {token}"}
 
     def get(self, path: str) -> bytes:
-        self._connection.request("GET", path, headers=self._headers)
+        headers = self._script if path.startswith("/api/") else self._headers
+        language = {"Accept-Language": "zh"} if path.endswith("#zh") else {}
+        self._connection.request("GET", path.removesuffix("#zh"), headers=headers | language)
         answer = self._connection.getresponse()
         body = answer.read()
         if answer.status != 200:
@@ -105,47 +101,94 @@ class _Client:
         return first, statistics.median(found), found[int(0.95 * len(found))]
 
 
-def _pages() -> dict[str, str]:
-    wanted = Filter(judge="judge-3", contestant="model-017", shown="several", fault="none")
-    tagged = Filter(judge="judge-3", tag="task", value="比较")
-    both = Filter(judge="judge-3", both=True, decided=True)
-    beside = Filter(judge="judge-3", beside="judge-4", fault="none")
+def pages(case: str, half: int) -> dict[str, str]:
+    """Every kind of page, by what it is; `case` is the key of a case, `half` a meeting in the middle of the list."""
+    board = boards.board_name(PAIRED, "judge-3", "overall")
+    card, chinese, common = judge_name("judge-3"), quote("比较"), quote("更准确")
+    last = f"judge-{JUDGES - 1}"
+    lists = {
+        "all": "",
+        "in Chinese": "#zh",
+        "disagreement first": "order=doubt",
+        "in the middle": f"before={half}",
+        "the oldest": "after=0",
+        "disagreement first, in the middle": f"order=doubt&before={2 * 2**32 + half}",
+        "another study and criterion": f"study={SCORED}&criterion={web_ledger.CRITERIA[1]}",
+        "one judge": "judge=judge-3",
+        "a judge that came last, disagreement first": f"judge={last}&order=doubt",
+        "people": "judge=human",
+        "one of the people": "judge=human&rater=r1",
+        "one contestant": "contestant=model-017",
+        "two contestants": "contestant=model-017&other=model-033",
+        "one judge and contestant": "judge=judge-3&contestant=model-017&shown=several&fault=none",
+        "one item": "item=item-000003",
+        "a tag of the items": f"tag=task&value={chinese}",
+        "a tag, one judge": f"judge=judge-3&tag=task&value={chinese}",
+        "any fault": "fault=any",
+        "no fault": "fault=none",
+        "judges disagree": "split=1",
+        "turned with the order": "swapped=1",
+        "people ruled too": "met=1",
+        "against people": "opposed=1",
+        "against people, one judge": "judge=judge-3&opposed=1",
+        "heard in both orders": "judge=judge-3&both=1&decided=1",
+        "beside another judge": "judge=judge-3&beside=judge-4&fault=none",
+        "beside people": f"judge={last}&beside=human",
+        "one contestant, disagreement": "contestant=model-017&split=1&order=doubt",
+        "search for a rare word": "q=item-000003",
+        "search for common Chinese": f"q={common}",
+        "search within one judge": f"judge=judge-3&q={quote('几个圆形')}",
+        "search, disagreement first": f"order=doubt&q={common}",
+        "search, judges disagree": f"split=1&q={common}",
+        "search for nothing there": "q=zzzz",
+    }
     return {
-        "leaderboard of 100 contestants": f"/boards/{boards.board_name(STUDY, 'judge-3', 'overall')}",
-        "leaderboard of a panel": f"/boards/{boards.board_name(STUDY, PANEL.judge, 'overall')}",
-        "judge card": f"/judges/{judge_name('judge-3')}",
-        "first page, all leaderboards": "/",
-        "verdicts, first page": "/verdicts",
-        "verdicts, one judge and contestant": f"/verdicts?{wanted.address()}",
-        "verdicts, a tag of the items": f"/verdicts?{tagged.address()}",
-        "verdicts, judges disagree": "/verdicts?split=1",
-        "verdicts, heard in both orders": f"/verdicts?{both.address()}",
-        "verdicts, beside another judge": f"/verdicts?{beside.address()}",
-        "verdicts, search for a rare word": "/verdicts?q=item-000123",
-        "verdicts, search for common Chinese": f"/verdicts?q={quote('更准确')}",
-        "verdicts, search within one judge": f"/verdicts?judge=judge-3&q={quote('几个圆形')}",
+        "first page": "/",
+        "first page in Chinese": "/#zh",
+        "first page of another study": f"/?study={SCORED}",
+        "first page of one task": f"/?task={quote('task:')}{chinese}",
+        "leaderboard of 100 contestants": f"/boards/{board}",
+        "leaderboard in Chinese": f"/boards/{board}#zh",
+        "leaderboard of people": f"/boards/{boards.board_name(PAIRED, 'human', 'overall')}",
+        "leaderboard of a panel": f"/boards/{boards.board_name(PAIRED, PANEL.judge, 'overall')}",
+        "chart": f"/boards/{board}/charts/0-0.svg",
+        "judges": "/judges",
+        "judge card": f"/judges/{card}",
+        "results as CSV": "/results.csv",
+        "results as JSON": "/results.json",
+        **{f"cases, {what}": f"/verdicts?{asked}" for what, asked in lists.items()},
+        "one case with all judges": f"/cases/{case}",
+        "API: leaderboards": "/api/v1/boards",
+        "API: leaderboard": f"/api/v1/boards/{board}",
+        "API: judges": "/api/v1/judges",
+        "API: judge card": f"/api/v1/judges/{card}",
+        "API: verdicts": "/api/v1/verdicts",
+        "API: verdicts of a judge and contestant": f"/api/v1/verdicts?judge={last}&contestant=model-017",
+        "API: verdicts, search": f"/api/v1/verdicts?q={common}",
+        "API: one case": f"/api/v1/cases/{case}",
     }
 
 
-def _serving(folder: Path, ledger: Path, database: str) -> list[Row]:
+def _serving(folder: Path, ledger: Path, database: str, *behind: int) -> list[Row]:
+    """`behind` are processes whose CPU time counts, too."""
     live = start_live(folder, "--ledger", str(ledger), database=database)
     try:
-        cookie = live.cookie("bench", "viewer")
-        client = _Client(live.url, f"{cookie['name']}={cookie['value']}")
-        client.get("/")
+        quiet(live.process.pid)
+        client = Client(live)
+        with reading(live.engine) as connection:
+            newest = case_list.page(connection, Filter(), listing.count(connection, Filter())).meetings[0]
+            case = case_rows.case_rows(connection, [newest])[0].case
         made = []
-        for what, path in _pages().items():
+        for what, path in pages(case, newest // 2).items():
             _, floor, floor_95 = client.times("/static/icon.svg")
             first, middle, most = client.times(path)
+            spent = cpu_seconds(live.process.pid, *behind)
+            client.times(path)
+            spent = 1000 * (cpu_seconds(live.process.pid, *behind) - spent) / (TIMES + 1)
             made.append(Row.of(f"{what}, p50", middle, floor, "a static file", "ms"))
-            made.append(Row.of(f"{what}, p95", most, floor_95, "a static file", "ms"))
+            made.append(Row.of(f"{what}, p95", most, floor_95, "a static file", "ms", target=SOON))
             made.append(Row.of(f"{what}, first time", first, floor, "a static file", "ms"))
-        with reading(live.engine) as connection:
-            case = listing.page(connection, Filter(), size=1).lines[0].case
-        _, floor, floor_95 = client.times("/static/icon.svg")
-        _, middle, most = client.times(f"/cases/{case}")
-        made.append(Row.of("one case with all judges, p50", middle, floor, "a static file", "ms"))
-        made.append(Row.of("one case with all judges, p95", most, floor_95, "a static file", "ms"))
+            made.append(Row.of(f"{what}, CPU", spent, floor, "a static file", "ms", target=CPU))
         return made
     finally:
         live.process.terminate()
@@ -157,27 +200,32 @@ def _filling(ledger: Path, database: str, written: float) -> list[Row]:
     engine = engine_for(database)
     upgrade(engine)
     with Ledger(ledger, read_only=True) as book:
+        spent = time.process_time()
         filled = _timed(lambda: catalogue.fill(engine, book))
+        spent = time.process_time() - spent
         with writing(engine) as connection:
             panels.add(connection, PANEL.name, PANEL.rule, PANEL.judges)
         ruled = _timed(lambda: panels.derive(engine, book))
         while not catalogue.settle(engine):
             pass
+        with reading(engine) as connection:
+            due = len(boards.headings(connection))
         figured = _timed(lambda: refreshing.refresh(engine, book))
         carded = _timed(lambda: cards.refresh(engine, book))
     engine.dispose()
     timed = {
         f"filling the catalogue with {COUNT:,} verdicts": filled,
+        f"filling the catalogue with {COUNT:,} verdicts, our CPU": spent,
         f"a panel of three rules on {COUNT // JUDGES:,} cases": ruled,
-        f"computing {JUDGES + 1} leaderboards": figured,
-        f"computing {JUDGES} judge cards": carded,
+        f"computing {due} leaderboards": figured,
+        "computing all judge cards": carded,
     }
     return [Row.of(what, seconds, written, "writing the ledger", "s") for what, seconds in timed.items()]
 
 
-def _measured(folder: Path, ledger: Path, database: str, written: float) -> list[Row]:
+def _measured(folder: Path, ledger: Path, database: str, written: float, *behind: int) -> list[Row]:
     folder.mkdir()
-    made = [*_filling(ledger, database, written), *_serving(folder, ledger, database)]
+    made = [*_filling(ledger, database, written), *_serving(folder, ledger, database, *behind)]
     kind = "" if database.startswith("sqlite") else "PostgreSQL: "
     return [replace(row, what=f"{kind}{row.what}") for row in made]
 
@@ -188,11 +236,11 @@ def main() -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ledger = folder / "bench.ledger"
-        written = _timed(lambda: _write(ledger, COUNT))
+        written = _timed(lambda: web_ledger.write(ledger, COUNT))
         if "sqlite" in DATABASES:
             database = f"sqlite:///{folder / 'web.sqlite'}"
             made += _measured(folder / "sqlite", ledger, database, written)
         if "postgresql" in DATABASES:
             with Postgres(durable=True) as server:
-                made += _measured(folder / "postgresql", ledger, server.database(), written)
+                made += _measured(folder / "postgresql", ledger, server.database(), written, server.pid)
     return made

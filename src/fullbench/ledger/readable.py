@@ -310,6 +310,11 @@ class Readable:
         with self._reading() as reader:
             return reading.pilot_votes(reader, study)
 
+    def pilots_since(self, place: int) -> bool:
+        """Whether a pilot voted after a place (see `since`)."""
+        with self._reading() as reader:
+            return reading.pilots_since(reader, place)
+
     def views(self) -> list[View]:
         """The panels, cascades and rubrics that studies in this ledger named."""
         begins = " OR ".join("name LIKE ?" for _ in VIEWED)

@@ -64,6 +64,12 @@ def pilot_votes(reader: Connection, study: str | None) -> int:
     return 0 if row is None else int(row[0])
 
 
+def pilots_since(reader: Connection, place: int) -> bool:
+    """Whether a vote of a pilot was entered after a place in the order of entry."""
+    sql = f"SELECT 1 FROM verdicts WHERE rowid > ? AND substr(rater, 1, {len(PILOT)}) = '{PILOT}' LIMIT 1"
+    return reader.execute(sql, (place,)).fetchone() is not None
+
+
 def as_stored(reader: Connection, study: str | None = None) -> bool:
     """Whether the verdicts of a study stand under today's names, but for people's, and none was revised."""
     naming = Naming.read(reader)

@@ -68,8 +68,8 @@ def create_app(settings: Settings) -> FastAPI:
     drawer = Drawer()
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        with before_stopping(hub.close), keeping_up(engine, ledger):
+    async def lifespan(served: FastAPI) -> AsyncIterator[None]:
+        with before_stopping(hub.close), keeping_up(engine, ledger, lambda: public.app_views(served)):
             yield
         drawer.close()
         writers.close()

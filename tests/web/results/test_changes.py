@@ -11,7 +11,8 @@ from sqlalchemy import func, select
 
 from fullbench import Case, Choice, Failure, Item, Ledger, Response, Usage, Verdict
 from fullbench.web.database import reading
-from fullbench.web.results import tables
+from fullbench.web.results import flag_counts, tables
+from fullbench.web.results.flags import FLAGS
 from fullbench.web.results.updater import update
 
 STUDIES = ("legs", "wings")
@@ -54,6 +55,18 @@ def content(engine) -> dict[str, object]:
         verdicts = sorted(
             (names[row[0]], names[row[1]], row[2], row[3], row[4] or "", row[5]) for row in connection.execute(listed)
         )
+        flagged = {
+            (study, judge, flag): flag_counts.total(connection, flag, study, judge)
+            for study, judge in connection.execute(select(v.study_id, v.judge_id).distinct())
+            for flag in FLAGS
+        }
+        sums = select(v.study_id, v.judge_id, *(func.sum(v[flag]) for flag in FLAGS)).group_by(v.study_id, v.judge_id)
+        assert flagged == {
+            (study, judge, flag): n
+            for study, judge, *some in connection.execute(sums)
+            for flag, n in zip(FLAGS, some, strict=True)
+        }
+        assert any(flagged.values())
         titles = sorted(map(tuple, connection.execute(select(tables.items.c.name, tables.items.c.title))))
     return {"boards": boards, "counts": counts, "verdicts": verdicts, "titles": titles}
 

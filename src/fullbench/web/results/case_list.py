@@ -100,7 +100,7 @@ def _having(connection: Connection, numbered: Numbered, *, few: bool) -> Select[
             shown = tables.compared.alias(name)
             asked = asked.join(shown, and_(shown.c.meeting_id == m.id, shown.c.contestant_id == numbered.ids[name]))
     inside = select(v.id).where(v.meeting_id == m.id).correlate(tables.meetings)
-    return asked.where(_verdicts(numbered, inside).exists())
+    return asked.where(numbered.meetings(), _verdicts(numbered, inside).exists())
 
 
 def _verdicts(numbered: Numbered, asked: Select[Any]) -> Select[Any]:

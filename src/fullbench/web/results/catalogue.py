@@ -7,6 +7,7 @@ whatever the number of server processes; the others find nothing to do.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from sqlalchemy import Connection, Engine, bindparam, delete, func, select, text
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.web.database import reading, writing
-from fullbench.web.results import rulings, search, tables
+from fullbench.web.results import flag_counts, rulings, search, tables
 from fullbench.web.results.entering import Batch
 from fullbench.web.results.flags import FLAGS
 from fullbench.web.results.known_cases import KnownCases
@@ -83,6 +84,7 @@ def fill(
         bind(engine, ledger.identity)
     with sole(engine) as connection:
         Batch(connection).set_aside(ledger)
+        flag_counts.begin(connection)
     _, aside = ledger.superseded(-1)
     added, known = 0, KnownCases()
     while going():
@@ -192,13 +194,14 @@ def _flag(connection: Connection, meetings: Sequence[int]) -> None:
     known = {id_: (kind, name) for id_, kind, name in connection.execute(select(tables.names))}
     v = tables.verdicts.c
     flags = [v[name] for name in FLAGS]
-    columns = (v.meeting_id, v.id, v.judge_id, v.trial, v.rater_id, v.shown, v.marks, v.ballot_id, *flags)
+    columns = (v.study_id, v.meeting_id, v.id, v.judge_id, v.trial, v.rater_id, v.shown, v.marks, v.ballot_id, *flags)
     grouped: dict[int, list[rulings.Ruling]] = {}
     specs: dict[int, str] = {}
     before: dict[int, tuple[int, ...]] = {}
+    whose: dict[int, tuple[int, int]] = {}
     numbers = cache(lambda text: tuple(orjson.loads(text)))
     for row in connection.execute(select(*columns).where(v.meeting_id.in_(meetings))):
-        meeting, id_, judge, trial, rater, shown, marks, spec, *earlier = row
+        study, meeting, id_, judge, trial, rater, shown, marks, spec, *earlier = row
         parsed = None if marks is None else numbers(marks)
         name = known[judge][1]
         person, panel = rulings.is_person(name), rulings.is_panel(name)
@@ -206,14 +209,20 @@ def _flag(connection: Connection, meetings: Sequence[int]) -> None:
         grouped.setdefault(meeting, []).append(ruling)
         specs[meeting] = known[spec][1]
         before[id_] = tuple(earlier)
+        whose[id_] = study, judge
     weighed = {meeting: rulings.weigh(together, specs[meeting]) for meeting, together in grouped.items()}
     changed = [
-        {"of": id_} | {f"now_{name}": int(value) for name, value in vars(flagged).items()}
+        {"of": id_} | {f"now_{name}": int(value) for name, value in vars(flags_now).items()}
         for some in weighed.values()
-        for id_, flagged in some.items()
-        if tuple(vars(flagged).values()) != before[id_]
+        for id_, flags_now in some.items()
+        if tuple(vars(flags_now).values()) != before[id_]
     ]
     many(connection, _FLAGGING, changed)
+    more: Counter[tuple[int, int, str]] = Counter()
+    for flagged in changed:
+        for name, was in zip(FLAGS, before[flagged["of"]], strict=True):
+            more[*whose[flagged["of"]], name] += flagged[f"now_{name}"] - was
+    flag_counts.change(connection, more)
     m = tables.meetings.c
     rows = connection.execute(select(m.id, m.doubt).where(m.id.in_(meetings)))
     doubts = [

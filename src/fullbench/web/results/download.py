@@ -15,9 +15,28 @@ from fullbench.reports.imprint import KNOWN, Imprint
 from fullbench.reports.tables import render
 from fullbench.version import __version__
 from fullbench.web.results import boards, edition
+from fullbench.web.results.recent import Recent
 
 COLUMNS = ("study", "criterion", "ballot", "judge", "contestant", "rank_best", "rank_worst", "measure", "figure")
 FORMS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+
+
+class Files:
+    """The files that were asked for lately, made anew when a leaderboard was."""
+
+    def __init__(self) -> None:
+        self._made: Recent[str | bytes] = Recent(16)
+
+    def file(self, connection: Connection, study: str, form: str, about: Mapping[str, Any]) -> str | bytes:
+        """All figures of a study, as CSV or, with what they are of, as JSON."""
+        stamps = boards.stamps(connection)
+        computed = tuple(stamps.get(heading.name) for heading in boards.headings(connection, study))
+
+        def make() -> str | bytes:
+            table = figures(connection, study)
+            return as_csv(table) if form == "csv" else as_json(table, about)
+
+        return self._made.get((study, form, computed, repr(about)), make)
 
 
 def figures(connection: Connection, study: str) -> Table:

@@ -17,7 +17,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.verdict import FAULTS, PILOT, Verdict
 from fullbench.web.accounts.users import pseudonyms, unnamed_tags
 from fullbench.web.database import insert_here
-from fullbench.web.results import search, tables
+from fullbench.web.results import flag_counts, search, tables
 from fullbench.web.results.flags import FLAGS
 from fullbench.web.results.known_cases import KnownCase, KnownCases
 from fullbench.web.results.pseudonyms import unnamed
@@ -305,9 +305,12 @@ class Batch:
     def _take_away(self, ids: Iterable[int]) -> None:
         """Drop verdicts that later revisions take the place of; a search that finds their words shows none of them."""
         for chunk in chunks(ids):
-            gone = self.connection.execute(select(tables.verdicts).where(tables.verdicts.c.id.in_(chunk))).mappings()
-            self._count([(dict(row), set(orjson.loads(row["shown"]))) for row in gone], -1)
+            asked = select(tables.verdicts).where(tables.verdicts.c.id.in_(chunk))
+            gone = [dict(row) for row in self.connection.execute(asked).mappings()]
+            self._count([(row, set(orjson.loads(row["shown"]))) for row in gone], -1)
             self.connection.execute(delete(tables.verdicts).where(tables.verdicts.c.id.in_(chunk)))
+            fewer = Counter((row["study_id"], row["judge_id"], name) for row in gone for name in FLAGS if row[name])
+            flag_counts.change(self.connection, {place: -n for place, n in fewer.items()})
             self.connection.execute(delete(tables.shown).where(tables.shown.c.verdict_id.in_(chunk)))
 
     def _row(self, id_: int, verdict: Verdict, case: KnownCase, place: int | None) -> Row:

@@ -15,6 +15,7 @@ from fullbench.nouns.verdict import FAULTS
 from fullbench.web.results import tables
 from fullbench.web.results.flags import FLAGS, Flags
 from fullbench.web.results.rows import studies
+from fullbench.web.results.rulings import DOUBTS
 
 FAULT_WORDS = ("none", "any", *FAULTS)
 SHOWN_WORDS = ("one", "several", "choice", "ranking")
@@ -109,6 +110,19 @@ class Filter(Flags):
         more = (self.rater, self.beside, self.other, self.item, self.tag, self.q)
         return not any((*more, *(getattr(self, name) for name in FLAGS)))
 
+    @property
+    def flagged(self) -> str:
+        """The one flag that is asked for, where nothing else is but a study and a judge: `flag_counts` knows how many
+        verdicts have it. Else empty.
+
+        >>> Filter(judge="length", split=True).flagged, Filter(split=True, met=True).flagged
+        ('split', '')
+        """
+        flags = [name for name in FLAGS if getattr(self, name)]
+        if len(flags) != 1 or self.without(flags[0]) != Filter(study=self.study, judge=self.judge):
+            return ""
+        return flags[0]
+
 
 _OWN = tuple(field.name for field in fields(Filter) if field.name not in FLAGS)
 NAMES = (*_OWN[:-1], *FLAGS, _OWN[-1])
@@ -166,26 +180,31 @@ class Numbered:
         """
         return self.dialect == "postgresql" and "judge" in self.ids
 
-    def conditions(self, *, inside: bool = False) -> ColumnElement[bool]:
+    def conditions(self, *, inside: bool = False, found: bool = False) -> ColumnElement[bool]:
         """All but the search, as a condition on `verdicts`.
 
-        `inside` is for verdicts of meetings that are known: SQLite must find them by meeting, and not among all that
-        have a flag, so that it is given no other index to choose.
+        SQLite knows nothing of how many rows an index leaves, and is given none to choose but the right one. `inside`
+        is for verdicts of meetings that are known: they are found by meeting, and not among all that have a flag.
+        `found` is for verdicts whose ids are known, as those of a search.
         """
         if self.impossible:
             return false()
         wanted, ids = self.filter, self.ids
         v: Any = tables.verdicts.c
-        plain = {column.name: column + 0 for column in v} if inside and self.dialect == "sqlite" else v
+        lite = self.dialect == "sqlite"
+        bare = {column.name: column + 0 for column in v}
+        plain = bare if lite and (inside or found) else v
+        narrower = ids.keys() & {"judge", "item"} or wanted.fault not in {"", "none"}
         conditions: list[ColumnElement[bool]] = [
-            plain[f"{name}_id"] == ids[name]
-            for name in ("study", "item", "rater", "criterion", "ballot")
-            if name in ids
+            plain[f"{name}_id"] == ids[name] for name in ("item", "rater", "criterion", "ballot") if name in ids
         ]
+        if "study" in ids and not wanted.item and not wanted.tag:  # an item is one study's own
+            conditions.append((bare if lite and narrower else plain)["study_id"] == ids["study"])
         if "judge" in ids:
-            judge = ids["judge"]
-            conditions.append(v.judge_id.between(judge, judge) if self.walked else v.judge_id == judge)
-        conditions += [v.id.in_(self._showing(ids[name])) for name in ("contestant", "other") if name in ids]
+            judge, column = ids["judge"], bare["judge_id"] if lite and found else v.judge_id
+            conditions.append(column.between(judge, judge) if self.walked else column == judge)
+        id_ = bare["id"] if lite and found else v.id
+        conditions += [id_.in_(self._showing(ids[name])) for name in ("contestant", "other") if name in ids]
         conditions += [plain[name] == 1 for name in FLAGS if getattr(wanted, name)]
         if "beside" in ids:
             there = tables.verdicts.alias("there")
@@ -196,15 +215,36 @@ class Numbered:
         if wanted.fault == "any":
             conditions.append(plain["fault"].in_(range(1, len(FAULTS) + 1)))
         elif wanted.fault == "none":
-            fault = v.fault + 0 if self.dialect == "sqlite" else v.fault
-            conditions.append(fault == 0)  # most verdicts have none: an index is no help, and SQLite must not try it
+            # Most verdicts have none: an index is no help, and SQLite must not try it.
+            conditions.append((bare if lite else v)["fault"] == 0)
         elif wanted.fault:
             conditions.append(plain["fault"] == fault_code(wanted.fault))
         if wanted.tag:
-            t = tables.tags.c
-            same = and_(t.name == wanted.tag, t.value == wanted.value) if wanted.value else t.name == wanted.tag
-            conditions.append(plain["item_id"].in_(select(t.item_id).where(same)))
+            conditions.append(plain["item_id"].in_(self._tagged()))
         return and_(true(), *conditions)
+
+    def meetings(self) -> ColumnElement[bool]:
+        """What is true of every meeting that has such a verdict, as a condition on `meetings`: it spares a look at the
+        verdicts of most others."""
+        m = tables.meetings.c
+        conditions: list[ColumnElement[bool]] = [
+            m.doubt.bitwise_and(weight) > 0 for name, weight in DOUBTS.items() if getattr(self.filter, name)
+        ]
+        if "item" in self.ids:
+            conditions.append(m.item_id == self.ids["item"])
+        if self.filter.tag:
+            conditions.append(m.item_id.in_(self._tagged()))
+        return and_(true(), *conditions)
+
+    def _tagged(self) -> Select[tuple[int]]:
+        """The items with the tag that is asked for."""
+        t, wanted = tables.tags.c, self.filter
+        same = and_(t.name == wanted.tag, t.value == wanted.value) if wanted.value else t.name == wanted.tag
+        asked = select(t.item_id).where(same)
+        if "study" not in self.ids:
+            return asked
+        i = tables.items.c
+        return asked.join(tables.items, i.id == t.item_id).where(i.study_id == self.ids["study"])
 
     def _showing(self, contestant: int) -> Select[tuple[int]]:
         s = tables.shown.c

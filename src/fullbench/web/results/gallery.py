@@ -6,16 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, func, select
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.verdict import FAULTS
-from fullbench.web.database import reading
-from fullbench.web.results import catalogue, listing, tables
+from fullbench.web.results import listing, tables
 from fullbench.web.results.case_rows import CaseRow
 from fullbench.web.results.filters import Filter, Numbered
-from fullbench.web.results.rows import get_state, set_state, studies, version
 from fullbench.web.results.site_data import first_picture
 from fullbench.web.words import key
 
@@ -36,8 +33,6 @@ NAMED = {
     "ballot": key("Ballot"),
 }
 Counter = Callable[[Filter], listing.Count]
-STATE = "marks"
-"""Where the totals of all marks are kept, and the version of the catalogue that they are of."""
 
 
 @dataclass(frozen=True)
@@ -53,21 +48,6 @@ class Facet:
     link: Filter
     chosen: bool
     ours: bool = True
-
-
-def count_marks(engine: Engine) -> None:
-    """Keep ready how many verdicts of each study bear each mark, where the catalogue has changed since."""
-    v = tables.verdicts.c
-    with reading(engine) as connection:
-        now = version(connection)
-        if orjson.loads(get_state(connection, STATE) or "{}").get("version") == now:
-            return
-        asked = select(v.study_id, *(func.sum(v[name]) for name in MARKS)).group_by(v.study_id)
-        totals = {
-            str(study): dict(zip(MARKS, map(int, sums), strict=True)) for study, *sums in connection.execute(asked)
-        }
-    with catalogue.sole(engine) as connection:
-        set_state(connection, STATE, orjson.dumps({"version": now, "studies": totals}).decode())
 
 
 @dataclass(frozen=True)
@@ -91,10 +71,6 @@ def facets(connection: Connection, wanted: Filter, count: Counter, *, counting: 
 
     Without `counting` no facet has a count: what is withheld is not counted with the rest.
     """
-    there = studies(connection)
-    number = there.get(wanted.study or next(iter(there), ""), 0)
-    ready = orjson.loads(get_state(connection, STATE) or "{}")
-    totals = ready.get("studies", {}).get(str(number), {}) if wanted == Filter(study=wanted.study) else {}
 
     def facet(words: str, name: str, value: str | bool, n: int | None, *, ours: bool = True) -> Facet:
         chosen = getattr(wanted, name) == value
@@ -103,7 +79,7 @@ def facets(connection: Connection, wanted: Filter, count: Counter, *, counting: 
 
     def counted(name: str, value: str | bool) -> int | None:
         narrowed = _changed(wanted, name, value)
-        return count(narrowed).n if narrowed.counted else totals.get(name)
+        return count(narrowed).n if narrowed.counted or narrowed.flagged else None
 
     groups = [
         Group(

@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from fullbench.nouns.verdict import FAULTS
-from fullbench.web.results import search, tables
+from fullbench.web.results import flag_counts, search, tables
 from fullbench.web.results.filters import Filter, Numbered
 from fullbench.web.results.flags import FLAGS, Flags
 
@@ -141,7 +141,7 @@ def _ids(
     # it looks the word up. Where those do not fill a page, it is asked for all of them.
     if numbered.filter.q and connection.dialect.name == "postgresql":
         ids = found(MOST + 1)
-        hits = matching(connection, Numbered.of(connection, Filter(q=numbered.filter.q)), MOST + 1, stretch)
+        hits = _hits(connection, numbered, MOST + 1, stretch)
         if len(ids) == most or hits is None or _counted(connection, hits[0]) <= MOST:
             return ids
     return found(None)
@@ -188,16 +188,11 @@ def matching(
     """
     v, s, wanted = tables.verdicts.c, tables.shown.c, numbered.filter
     if wanted.q:
-        hits = search.matching(connection.dialect.name, wanted.q)
+        hits = _hits(connection, numbered, within, stretch)
         if hits is None:
             return None
-        index, id_, match = hits
-        asked = select(id_).select_from(index).where(match)
-        if within is not None:
-            inner = asked.where(*stretch.bounds(id_)).order_by(*stretch.order(id_)).limit(within).subquery()
-            id_ = inner.c[0]
-            asked = select(id_)
-        return asked.join(tables.verdicts, v.id == id_).where(numbered.conditions()), id_
+        asked, id_ = hits
+        return asked.join(tables.verdicts, v.id == id_).where(numbered.conditions(found=True)), id_
     if "contestant" not in numbered.ids:
         return select(v.id).where(numbered.conditions()), v.id
     asked = select(s.verdict_id).where(s.contestant_id == numbered.ids["contestant"])
@@ -205,8 +200,32 @@ def matching(
         asked = asked.where(s.judge_id == numbered.ids["judge"])
     rest = numbered.less("contestant")
     if "study" in rest.ids or rest.filter.without("judge") != Filter(study=rest.filter.study):
-        asked = asked.join(tables.verdicts, v.id == s.verdict_id).where(rest.conditions())
+        asked = asked.join(tables.verdicts, v.id == s.verdict_id).where(rest.conditions(found=True))
     return asked, s.verdict_id
+
+
+def _hits(
+    connection: Connection, numbered: Numbered, within: int | None, stretch: _Stretch = _ALL
+) -> tuple[Select[Any], Any] | None:
+    """What a search finds between the first and the last verdict of the study and of the judge that are asked for."""
+    hits = search.matching(connection.dialect.name, numbered.filter.q)
+    if hits is None:
+        return None
+    index, id_, match = hits
+    v = tables.verdicts.c
+    asked = select(id_).select_from(index).where(match)
+    own = [v.judge_id == numbered.ids["judge"]] if "judge" in numbered.ids else []
+    if "study" in numbered.ids:
+        # A judge's verdicts are looked through for those of the study, never the other way round.
+        own.append((v.study_id + 0 if own else v.study_id) == numbered.ids["study"])
+    if own:
+        first, last = (connection.execute(select(end(v.id)).where(*own)).scalar() or 0 for end in (func.min, func.max))
+        asked = asked.where(id_ >= first, id_ <= last)
+    if within is not None:
+        inner = asked.where(*stretch.bounds(id_)).order_by(*stretch.order(id_)).limit(within).subquery()
+        id_ = inner.c[0]
+        asked = select(id_)
+    return asked, id_
 
 
 def count(connection: Connection, wanted: Filter, withheld: Select[Any] | None = None) -> Count:
@@ -221,16 +240,23 @@ def count(connection: Connection, wanted: Filter, withheld: Select[Any] | None =
     if wanted.counted:
         total = select(func.coalesce(func.sum(tables.counts.c.n), 0)).where(numbered.counts())
         return Count(int(connection.execute(total).scalar_one()))
+    if wanted.flagged:
+        ready = flag_counts.total(connection, wanted.flagged, numbered.ids.get("study"), numbered.ids.get("judge"))
+        if ready is not None:
+            return Count(ready)
     selected = matching(connection, numbered, MOST + 1)
+    hits = _hits(connection, numbered, MOST + 1) if wanted.q else None
     if selected is None:
         return Count(0)
     n = _counted(connection, selected[0])
-    if not wanted.q:
+    if hits is None:
         return Count(n)
-    if wanted.without("q") == Filter():
-        return Count(min(n, MOST), n <= MOST)
-    hits = matching(connection, Numbered.of(connection, Filter(q=wanted.q)), MOST + 1)
-    return Count(n, hits is not None and _counted(connection, hits[0]) <= MOST)
+    exact = _counted(connection, hits[0]) <= MOST
+    if not n and not exact:  # what is asked for may lie behind the hits that were looked at
+        every = matching(connection, numbered)
+        n = 0 if every is None else _counted(connection, every[0].limit(1))
+        exact = not n
+    return Count(min(n, MOST), exact)
 
 
 def _counted(connection: Connection, asked: Select[Any]) -> int:

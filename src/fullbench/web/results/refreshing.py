@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import orjson
 from sqlalchemy import Connection, Engine, delete, func, select
 
 from fullbench.ledger.store import Ledger
@@ -16,7 +17,7 @@ from fullbench.studies import seated
 from fullbench.web.database import reading
 from fullbench.web.results import blindness, boards, catalogue, figures, panels, seams, tables
 from fullbench.web.results.boards import Linked
-from fullbench.web.results.rows import studies
+from fullbench.web.results.rows import get_state, set_state, studies
 from fullbench.web.results.rulings import is_panel, is_person
 
 
@@ -25,9 +26,8 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
 
     `going` is asked before each; False ends it early.
     """
-    failed, succeeded = ledger.failed(), successions(ledger)
+    failed, succeeded, pilots = ledger.failed(), successions(ledger), _pilots(engine, ledger)
     with reading(engine) as connection:
-        pilots = {study: ledger.pilot_votes(study) for study in studies(connection)}
         wanted = _stamps(connection, failed, pilots, succeeded)
         b = tables.boards.c
         known = {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
@@ -67,6 +67,22 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         with catalogue.sole(engine) as connection:
             connection.execute(delete(tables.boards).where(tables.boards.c.name.in_(gone)))
     return computed
+
+
+def _pilots(engine: Engine, ledger: Ledger) -> dict[str, int]:
+    """How many votes of pilots each study has. A pass over all verdicts tells: it is taken only when one may be new."""
+    with reading(engine) as connection:
+        place, members, noted = (get_state(connection, name) for name in ("place", "members", "pilots"))
+        there = list(studies(connection))
+    before = orjson.loads(noted or "{}")
+    known = before.get("members") == members and before["votes"].keys() == set(there)
+    if known and (before["place"] == place or not ledger.pilots_since(int(before["place"]))):
+        return dict(before["votes"])
+    votes = {study: ledger.pilot_votes(study) for study in there}
+    with catalogue.sole(engine) as connection:
+        note = {"place": place or "0", "members": members, "votes": votes}
+        set_state(connection, "pilots", orjson.dumps(note).decode())
+    return votes
 
 
 def _with_note(linked: Linked, note: Note) -> Linked:

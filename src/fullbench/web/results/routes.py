@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from fullbench.ledger.store import Ledger
@@ -37,12 +37,16 @@ Cursor = Annotated[int | None, Query(ge=0, le=2**62)]
 
 def views_of(request: Request) -> Views:
     """The views of the app that serves this request."""
-    if not hasattr(request.app.state, "views"):
-        request.app.state.views = Views(
-            environment(), Served(), svg=request.app.state.drawer.svg, names=request.app.state.names,
-            imprint=request.app.state.imprint,
-        )  # fmt: skip
-    views: Views = request.app.state.views
+    return app_views(request.app)
+
+
+def app_views(app: FastAPI) -> Views:
+    """The views of an app, which remember what is expensive."""
+    if not hasattr(app.state, "views"):
+        app.state.views = Views(
+            environment(), Served(), svg=app.state.drawer.svg, names=app.state.names, imprint=app.state.imprint
+        )
+    views: Views = app.state.views
     return views
 
 
@@ -96,9 +100,8 @@ def results(
     if not there or (study and study not in there):
         raise HTTPException(404, key("There is no such page, or not yet."))
     shown = study or there[0]
-    table = download.figures(connection, shown)
     about = download.facts(connection, shown, imprint_of(request, language_of(request)), request.app.state.identity)
-    data = download.as_csv(table) if form == "csv" else download.as_json(table, about)
+    data = views_of(request).files.file(connection, shown, form, about)
     headers = {"Content-Disposition": f'attachment; filename="results.{form}"', "Cache-Control": "no-cache"}
     return Response(data, media_type=download.FORMS[form], headers=headers)
 

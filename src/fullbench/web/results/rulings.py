@@ -22,6 +22,8 @@ from fullbench.stats.rankings import rank_correlation
 from fullbench.web.results.flags import Flags
 
 Marks = Mapping[int, float]
+DOUBTS = {"opposed": 4, "split": 2, "swapped": 1}
+"""What each flag of a verdict adds to the doubt of its meeting, once."""
 Name = TypeVar("Name", int, str)
 
 
@@ -140,8 +142,7 @@ def doubt(flags: Iterable[Flags]) -> int:
     (3, 4, 0)
     """
     some = list(flags)
-    judges, people = any(one.split for one in some), any(one.opposed for one in some)
-    return 4 * people + 2 * judges + any(one.swapped for one in some)
+    return sum(weight for name, weight in DOUBTS.items() if any(getattr(one, name) for one in some))
 
 
 def combined(votes: Sequence[Mapping[Name, float]], spec: str) -> dict[Name, float] | None:

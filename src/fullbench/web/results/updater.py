@@ -14,7 +14,9 @@ from fullbench.errors import UserError
 from fullbench.ledger.store import Ledger
 from fullbench.web import events
 from fullbench.web.database import writing
-from fullbench.web.results import cards, catalogue, edition, gallery, panels, refreshing
+from fullbench.web.results import cards, catalogue, edition, panels, refreshing
+from fullbench.web.results.ahead import Ahead
+from fullbench.web.results.views import Views
 
 log = logging.getLogger("fullbench.web.results")
 PAUSE = 2.0
@@ -31,8 +33,6 @@ def update(
     if panels.derive(engine, ledger, going=going):
         while going() and not catalogue.settle(engine):
             pass
-    if going():
-        gallery.count_marks(engine)
     if going() and refreshing.refresh(engine, ledger, going=going):
         _announce(engine)
     if going() and cards.refresh(engine, ledger, going=going):
@@ -52,8 +52,8 @@ def _announce(engine: Engine) -> None:
 class _Updater:
     """The thread that looks every `pause` seconds whether verdicts came."""
 
-    def __init__(self, engine: Engine, ledger: Ledger, pause: float) -> None:
-        self._engine, self._ledger, self._pause = engine, ledger, pause
+    def __init__(self, engine: Engine, ledger: Ledger, pause: float, ahead: Ahead) -> None:
+        self._engine, self._ledger, self._pause, self._ahead = engine, ledger, pause, ahead
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fullbench-updater", daemon=True)
         self._thread.start()
@@ -63,10 +63,14 @@ class _Updater:
         self._ended.set()
         self._thread.join(timeout=60)
 
+    def _going(self) -> bool:
+        return not self._ended.is_set()
+
     def _run(self) -> None:
         while not self._ended.is_set():
             try:
-                update(self._engine, self._ledger, going=lambda: not self._ended.is_set())
+                update(self._engine, self._ledger, going=self._going)
+                self._ahead.make(self._going)
             except (UserError, SQLAlchemyError) as error:
                 log.warning("the public side could not be brought up to date: %s", error)
             self._ended.wait(self._pause)
@@ -77,7 +81,9 @@ _lock = threading.Lock()
 
 
 @contextmanager
-def keeping_up(engine: Engine, ledger: Ledger | None, *, pause: float = PAUSE) -> Iterator[None]:
+def keeping_up(
+    engine: Engine, ledger: Ledger | None, views: Callable[[], Views], *, pause: float = PAUSE
+) -> Iterator[None]:
     """While the block runs, a thread keeps the public side up to date; one for each database, however often begun.
 
     It has ended when any of the blocks ends, so that the database can be let go of.
@@ -87,7 +93,7 @@ def keeping_up(engine: Engine, ledger: Ledger | None, *, pause: float = PAUSE) -
         return
     with _lock:
         if engine not in _running:
-            _running[engine] = _Updater(engine, ledger, pause)
+            _running[engine] = _Updater(engine, ledger, pause, Ahead(engine, views))
     try:
         yield
     finally:

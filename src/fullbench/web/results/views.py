@@ -20,6 +20,7 @@ from fullbench.web.results import (
     cards,
     case_list,
     case_rows,
+    download,
     gallery,
     hearing,
     judges_board,
@@ -82,6 +83,7 @@ class Views:
         self._made: Recent[Sequence[Matrix]] = Recent(64)
         self._previews: Recent[bytes] = Recent(16)
         self._stories: Recent[story.Story] = Recent(16)
+        self.files = download.Files()
 
     def common(self, connection: Connection, tab: str, study: str = "") -> dict[str, Any]:
         """What all pages are given; `study` is the one shown, empty for the first."""
