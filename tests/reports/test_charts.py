@@ -13,6 +13,7 @@ from PIL import Image
 
 from fullbench.errors import InputError, MissingExtra
 from fullbench.nouns.estimate import Estimate
+from fullbench.nouns.headings import headings
 from fullbench.nouns.table import Table
 from fullbench.reports import charts
 from fullbench.reports.charts import FONTS, chart, inline, narrowed, png, svg, write_chart
@@ -249,3 +250,19 @@ def test_the_marks_of_a_row_lead_to_its_address_and_guides_lead_nowhere(hint):
         names = {element.get("aria-label", "") for element in link.iter()} - {""}
         whose = "智" if "judge" in link.get("href") else "<b>"
         assert hint["kind"] == "scatter" or all(whose in name for name in names), names
+
+
+def test_rows_of_one_name_have_a_line_each():
+    """One judge under two criteria, in two ways of ruling: four marks, none upon another."""
+    rows = [
+        ["j", criterion, ruling, Estimate(0.5 + place / 10, 0.4, 0.9, 90)]
+        for place, (criterion, ruling) in enumerate(
+            (criterion, ruling) for criterion in ("truth", "style") for ruling in ("pairs", "scores")
+        )
+    ]
+    table = Table("orders", "T", headings("judge", "criterion", "ruling", "first shown wins"), rows)
+    hint = {"kind": "intervals", "label": "judge", "value": "first shown wins"}
+    names = [row["label"] for row in chart(table, hint).spec["data"]["values"]]
+    assert names == ["j, truth, pairs", "j, truth, scores", "j, style, pairs", "j, style, scores"]
+    alone = replace(table, rows=rows[:1])
+    assert [row["label"] for row in chart(alone, hint).spec["data"]["values"]] == ["j"]

@@ -56,10 +56,24 @@ def _leads(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
     return [{} if address is None else {"href": f"{LEADS}{address}"} for address in addresses]
 
 
+def _told_apart(table: Table, labels: list[str], before: int) -> list[str]:
+    """The same names, longer by words `before` the figure where several rows would have one name: one mark would lie
+    upon the other."""
+    for place in range(before):
+        if len(set(labels)) == len(labels):
+            break
+        words = [plain(cell) if isinstance(cell, str) else "" for cell in table.cells(place)]
+        if all(words) and len(set(zip(labels, words, strict=True))) > len(set(labels)):
+            labels = [f"{label}, {word}" for label, word in zip(labels, words, strict=True)]
+    return labels
+
+
 def _labelled(table: Table, hint: Mapping[str, Any]) -> list[Spec]:
     labels, figures = _names(table, hint["label"], hint.get("within", ())), _column(table, hint["value"])
     digits = decimals(figures)
     groups = _column(table, hint["group"]) if "group" in hint else [None] * len(labels)
+    if "group" not in hint:
+        labels = _told_apart(table, labels, table.place(hint["value"]) or 0)
     return [
         {"label": plain(label), "shown": show(cell, digits), **figure, **lead}
         | ({} if group is None else {"group": plain(str(group))})
