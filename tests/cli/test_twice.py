@@ -1,4 +1,7 @@
-"""An option of one value that stands twice, and a contestant that is named twice, are refused: one would be dropped."""
+"""An option of one value or a contestant that stands twice, and a study without a name, are refused.
+
+One of the two would be dropped, and what has no name be mixed with other data, in silence.
+"""
 
 from __future__ import annotations
 
@@ -58,3 +61,17 @@ def test_a_contestant_named_twice_is_not_taken_for_another_process(cli, desk):
     code, _, err = cli(*words.split())
     assert (code, err) == (2, "fullbench: two of the contestants are the same: echo; leave one out\n")
     assert not list(desk.glob("fullbench.ledger*"))
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\\nb"])
+def test_a_study_without_a_name_is_not_mixed_with_others(cli, desk, name):
+    (desk / "both.jsonl").write_text((desk / "x.jsonl").read_text() + (desk / "y.jsonl").read_text())
+    (desk / "s.toml").write_text(
+        f'items = "items.jsonl"\nresponses = "both.jsonl"\njudges = ["length"]\nballots = ["choice"]\nname = "{name}"\n'
+    )
+    code, _, err = cli("run", "s.toml")
+    assert (code, "s.toml:5: a study has a name in one line" in err) == (2, True), err
+    if not name.strip():
+        code, _, err = cli(*f"{BASE} --responses both.jsonl --study".split(), name)
+        assert (code, "--study names a study, and what was given is blank" in err) == (2, True), err
+    assert not list(desk.glob("*.ledger"))

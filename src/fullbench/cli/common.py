@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fullbench.cli.streams import Nowhere
-from fullbench.errors import FullbenchError
+from fullbench.errors import FullbenchError, InputError
 from fullbench.hygiene import neutral
 from fullbench.nouns.call import Usage
 from fullbench.nouns.table import Table
@@ -68,9 +68,18 @@ FetchUrlsOption = Annotated[
         help="Fetch pictures that data files name by http(s) addresses; never from private networks.",
     ),
 ]
+
+
+def _named(study: str | None) -> str | None:
+    """Refuse a name that is blank, as where a variable of the shell is not set: it would stand for `default`."""
+    if study is not None and not study.strip():
+        raise InputError("--study names a study, and what was given is blank; leave it out, or give a name")
+    return study
+
+
 StudyOption = Annotated[
     str | None,
-    typer.Option("--study", help="The study in the ledger; unrelated data are kept apart by it."),
+    typer.Option("--study", help="The study in the ledger; unrelated data are kept apart by it.", callback=_named),
 ]
 VoteRuleOption = Annotated[
     str,

@@ -156,6 +156,8 @@ class Study:
         return bool(self.rubrics) and not others
 
     def _check(self, wrong: Any) -> None:
+        if not self.name.strip() or not self.name.isprintable():
+            raise wrong("name", f'a study has a name in one line, such as "photos"; found {self.name!r}')
         if self.kind != JUDGING:
             check(self, wrong)
             if self.cases is not None and self.kind != "experiment":
