@@ -202,6 +202,13 @@ def test_a_worker_of_another_site_does_the_tasks_and_takes_the_code_home(live, b
         page.locator(".bar .choice").first.click()
         moved_on(page, lease)
     assert page.locator("#completion").inner_text() == "C0DE-77"
+    page.goto(f"/work/{study.id}/votes")
+    page.locator(".own-link summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.goto(page.locator(".secret").inner_text())
+    assert axe(page) == []
+    follow(page, page.get_by_role("button", name="Go on"))
+    assert page.locator("#completion").inner_text() == "C0DE-77"
     lead.goto(f"/organise/{study.id}")
     assert "1 of 100 places are taken." in lead.inner_text("main")
     with reading(live.engine) as connection:
