@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import MissingExtra
 from fullbench.nouns.call import Usage
+from fullbench.nouns.digests import once
 from fullbench.nouns.item import SENSITIVE, Item
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
@@ -90,7 +91,7 @@ class _Grid:
     chart: _Drawn | None
     source: list[tuple[str, str]]
 
-    @property
+    @once
     def axes(self) -> list[Axis | None]:
         return axes(self.table)
 
