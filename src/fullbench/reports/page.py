@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import MissingExtra
 from fullbench.nouns.call import Usage
+from fullbench.nouns.digests import once
 from fullbench.nouns.item import SENSITIVE, Item
 from fullbench.nouns.note import WORD, Note
 from fullbench.nouns.picture import Picture
@@ -97,7 +98,7 @@ class _Grid:
     notes: list[str]
     id: str = ""
 
-    @property
+    @once
     def axes(self) -> list[Axis | None]:
         return axes(self.table)
 

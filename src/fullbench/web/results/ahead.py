@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from sqlalchemy import Engine
@@ -13,6 +14,8 @@ from fullbench.web.results.views import Views
 
 MOST = 24
 """So many leaderboards are made ahead; the others when they are asked for."""
+REST = 20
+"""After pages were made, none are for so many times as long as it took: verdicts that trickle in change all of them."""
 
 
 class Ahead:
@@ -21,20 +24,23 @@ class Ahead:
     def __init__(self, engine: Engine, views: Callable[[], Views]) -> None:
         self._engine, self._views = engine, views
         self._made: dict[str, str] = {}
+        self._until = 0.0
 
     def make(self, going: Callable[[], bool]) -> None:
         """Make what is new; `going` is asked before each page."""
+        begun = time.monotonic()
+        if begun < self._until or not going():
+            return
         with reading(self._engine) as connection:
             stamps = boards.stamps(connection)
-            if stamps == self._made or not going():
+            if stamps == self._made:
                 return
+            before, self._made = self._made, stamps
             first = next(iter(studies(connection)), "")
             self._views().home(connection, "en")
             listed = [heading.name for heading in boards.headings(connection, first) if heading.name in stamps]
         for name in listed[:MOST]:
-            if not going():
-                return
-            if self._made.get(name) != stamps[name]:
+            if going() and before.get(name) != stamps[name]:
                 with reading(self._engine) as connection:
                     self._views().board(connection, name, "en")
-        self._made = stamps
+        self._until = time.monotonic() + REST * (time.monotonic() - begun)

@@ -70,13 +70,21 @@ def page(
     older = ends[1] if rows and (more or after is not None) else None
     newer = ends[0] if rows and (before is not None or (after is not None and more)) else None
     ids = [row.id for row in rows]
+    return Chosen(ids, _matched(connection, numbered, ids), older, newer)
+
+
+def _matched(connection: Connection, numbered: Numbered, meetings: Sequence[int]) -> dict[int, list[int]]:
+    """By meeting the verdicts that were asked for."""
     v = tables.verdicts.c
+    rest = numbered.less("contestant").less("other").conditions(inside=True)
+    rows = list(connection.execute(select(v.meeting_id, v.id).where(v.meeting_id.in_(meetings), rest)))
+    if numbered.filter.q:
+        hits = search.among(connection, numbered.filter.q, [id_ for _, id_ in rows])
+        rows = [row for row in rows if row.id in hits]
     matched: dict[int, list[int]] = {}
-    for meeting, id_ in connection.execute(
-        _verdicts(numbered, select(v.meeting_id, v.id).where(v.meeting_id.in_(ids)))
-    ):
+    for meeting, id_ in rows:
         matched.setdefault(meeting, []).append(id_)
-    return Chosen(ids, matched, older, newer)
+    return matched
 
 
 def _beyond(order: Order, cursor: int, *, ahead: bool) -> ColumnElement[bool]:

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from operator import add as add_texts
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Integer, Text, cast, column, literal, table, text
+from sqlalchemy import ColumnElement, Connection, FromClause, Integer, Text, cast, column, literal, select, table, text
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from fullbench.web.results.rows import many
@@ -26,6 +26,8 @@ _WORDS = re.compile("[^\\W_]+")
 _LONGEST = 64
 MOST = 16
 """How many pieces of a query count."""
+NEAR = 50
+"""Ids so far from each other at most are asked for in one query."""
 _ADDING = {
     "sqlite": text("INSERT INTO public_search (rowid, words) VALUES (:id, :words)"),
     "postgresql": text(
@@ -96,6 +98,23 @@ def clear(connection: Connection) -> None:
         connection.execute(text("INSERT INTO public_search (public_search) VALUES ('delete-all')"))
     else:
         connection.execute(text("DELETE FROM public_search"))
+
+
+def among(connection: Connection, query: str, ids: Iterable[int]) -> set[int]:
+    """Those of some verdicts that have all pieces of a query."""
+    hits = matching(connection.dialect.name, query)
+    if hits is None:
+        return set()
+    index, id_, match = hits
+    asked, wanted = select(id_).select_from(index).where(match), sorted(ids)
+    if connection.dialect.name != "sqlite":
+        return set(connection.execute(asked.where(id_.in_(wanted))).scalars())
+    # FTS5 looks each id up on its own, which takes longer than to read on: near ones are asked for together.
+    starts = [place for place, one in enumerate(wanted) if not place or one - wanted[place - 1] > NEAR]
+    found: set[int] = set()
+    for start, end in zip(starts, (*starts[1:], len(wanted)), strict=True):
+        found.update(connection.execute(asked.where(id_.between(wanted[start], wanted[end - 1]))).scalars())
+    return found.intersection(wanted)
 
 
 def matching(dialect: str, query: str) -> tuple[FromClause, ColumnElement[int], ColumnElement[bool]] | None:

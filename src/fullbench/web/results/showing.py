@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fullbench.nouns.digests import once
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.table import Cell, Column, Table
 from fullbench.reports import charts
@@ -114,7 +115,7 @@ class Sheet:
     def folded(self) -> bool:
         return bool(self.charts) and not self.leading and not self.heat and len(self.rows) > LONG
 
-    @property
+    @once
     def axes(self) -> Sequence[Axis | None]:
         """What the bars of each column lie on; a heat map has none."""
         return () if self.heat else axes(self.linked.table)

@@ -70,10 +70,16 @@ class _Updater:
         while not self._ended.is_set():
             try:
                 update(self._engine, self._ledger, going=self._going)
-                self._ahead.make(self._going)
             except (UserError, SQLAlchemyError) as error:
                 log.warning("the public side could not be brought up to date: %s", error)
+            self._make_ahead()
             self._ended.wait(self._pause)
+
+    def _make_ahead(self) -> None:
+        try:
+            self._ahead.make(self._going)
+        except Exception as error:  # noqa: BLE001 (a chart that cannot be drawn must not end the updates)
+            log.warning("a page could not be made ahead: %s", error)
 
 
 _running: dict[Engine, _Updater] = {}
