@@ -230,3 +230,21 @@ def test_the_preview_has_whole_sentences():
     assert long.startswith(first)
     assert second.endswith("…"), "one that has nothing before it says that it goes on"
     assert social.fitting([], 1060) == []
+
+
+def test_judges_whom_nobody_met_are_in_no_order_and_that_is_said_once(tmp_path):
+    path = tmp_path / "unmet.ledger"
+    with Ledger(path) as ledger:
+        for case, ruled in making.verdicts(count=COUNT):
+            ledger.add(case, *(verdict for verdict in ruled if not verdict.judge.startswith("human")))
+    app = create_app(Settings(f"sqlite:///{tmp_path / 'web.sqlite'}", str(path), tmp_path, public=True))
+    updater.update(app.state.engine, app.state.ledger)
+    page = Visitor(app).get("/judges").text
+    app.state.engine.dispose()
+    assert words(page).count("voted on") == 1, "one sentence for all of them"
+    assert "agreement with people" not in words(page)
+    listed = re.findall(r'<(ol|ul) class="judged">(.*?)</\1>', page, re.DOTALL)
+    assert {tag for tag, _ in listed} == {"ul"}
+    sentences = re.findall(r'<span class="sentence">(.*?)</span>', page)
+    assert len(sentences) >= len(making.JUDGES)
+    assert all(sentences)

@@ -33,12 +33,30 @@ _KEYS = (
 
 @dataclass(frozen=True)
 class Standing:
-    """One judge's row under one criterion, and one sentence about it."""
+    """One judge's row under one criterion, and what stands out of it."""
 
     judge: str
     criterion: str
     cells: Mapping[str, Cell]
-    sentence: str
+    said: tuple[Note, ...]
+
+    @property
+    def met(self) -> bool:
+        """Whether people voted on what it ruled."""
+        return any(key.startswith("agreement") for key in self.cells)
+
+    @property
+    def sentence(self) -> str:
+        """All of it, for a reader who sees no other judge beside it."""
+        if self.met:
+            return self.sentence_without_people
+        untried = Note("judges.untried", "Nobody has voted on its cases, so agreement is not known.")
+        return sentences([*self.said, untried])
+
+    @property
+    def sentence_without_people(self) -> str:
+        """The same where no judge of a page was met by people, which is said once for all of them."""
+        return sentences(self.said or [Note("judges.unremarkable", "Nothing stands out.")])
 
 
 def board(cards: Sequence[Card], link: str) -> tuple[Linked, list[Standing]] | None:
@@ -81,6 +99,8 @@ def board(cards: Sequence[Card], link: str) -> tuple[Linked, list[Standing]] | N
             )
         )
     title = Note("judges.title", "Judges, by their agreement with people")
+    if not any(judged.met for judged in standings):
+        title, notes = Note("judges.title-untried", "Judges, by what is known without people's votes"), notes[1:]
     return Linked(Table("judges", title, headings(*keys), rows, notes), links), standings
 
 
@@ -139,7 +159,7 @@ def _standing(
         if _criterion(row) == criterion:
             cells |= {key: row[key] for key in AMOUNTS}
     swayed = [key for key, (_, opening) in _LENGTH.items() if opening in claims.get(biases, ())]
-    return Standing(judge, criterion, cells, _sentence(cells, replaces, swayed))
+    return Standing(judge, criterion, cells, tuple(_said(cells, replaces, swayed)))
 
 
 def _criterion(row: Mapping[str, Cell]) -> str:
@@ -168,7 +188,7 @@ def _agreement(judged: Standing) -> float:
     return -sum(values) / len(values) if values else 2.0
 
 
-def _sentence(cells: Mapping[str, Cell], replaces: Mapping[Cell, bool], swayed: Collection[str]) -> str:
+def _said(cells: Mapping[str, Cell], replaces: Mapping[Cell, bool], swayed: Collection[str]) -> list[Note]:
     """What a reader should know of a judge before anything else; `replaces` says on which rulings it may replace
     people, `swayed` which figures of length are a bias beyond doubt."""
     parts: list[Note] = []
@@ -226,9 +246,7 @@ def _sentence(cells: Mapping[str, Cell], replaces: Mapping[Cell, bool], swayed: 
     faulty = cells.get("faulty")
     if isinstance(faulty, Estimate) and faulty.value >= 0.02:
         parts.append(Note("judges.faulty", "Leaves {share:.0%} without a ruling.", share=faulty.value))
-    if not any(str(key).startswith("agreement") for key in cells):
-        parts.append(Note("judges.untried", "Nobody has voted on its cases, so agreement is not known."))
-    return sentences(parts) if parts else ""
+    return parts
 
 
 def _behind(judge: str, criterion: str, link: str) -> dict[str, Filter]:

@@ -311,6 +311,7 @@ class Views:
         known = (self._card(connection, shown, one, stamps) for one in names if cards.card_name(shown, one) in stamps)
         link = _link(connection, shown)
         table, standings = judges_board.board([card for card, _ in known], link) or (None, [])
+        met = any(row.met for row in standings)
         first = [] if table is None else [("judges", table)]
         audited = [(each.table.name, each) for each in cards.audited_judges(connection, shown)]
         tables = [*audited, *first, *([] if linked is None else [("faults", linked)])]
@@ -318,7 +319,11 @@ class Views:
         rest = {standing.judge for standing in standings}
         return {
             **self.common(connection, "judges", study),
-            "judged": [(row.judge, row.criterion, translate(language, row.sentence)) for row in standings],
+            "judged": [
+                (row.judge, row.criterion, translate(language, row.sentence if met else row.sentence_without_people))
+                for row in standings
+            ],
+            "met_by_people": met,
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in rest],
             "sheets": [
                 with_cards(sheet(each, self.places, id_, language), names, self.places, link)
