@@ -180,6 +180,7 @@ def test_from_a_ledger(database, tmp_path):
         for one in answers:
             ledger.add_response(item, one)
         ledger.add(case, Verdict.of(case, "hidden-judge", (4,), text="It is long. [[4]]"))
+        ledger.add(case, Verdict.of(case, "a-metric", (2,), text="0.2222 1.0000"))
     app = create_app(Settings(database, str(tmp_path / "l"), data=tmp_path / "data"))
     organiser, ann = signed_in(app, "o", "organiser"), signed_in(app, "a", "annotator")
     for kind, text in (("pair", "says"), ("agree", "It is long. [[4]]"), ("rank", "says")):
@@ -191,6 +192,11 @@ def test_from_a_ledger(database, tmp_path):
         assert "hidden-judge" not in page.text
         digest = page.text.split("/pictures/")[1][:64]
         assert ann.get(f"/pictures/{digest}").status_code == 200
+        left_out = "1 verdicts whose text is numbers alone" in organiser.get(made.headers["location"]).text
+        assert left_out is (kind == "agree")
+    named = {"csrf": organiser.token(), "name": "named", "kind": "agree", "judges": "a-metric"}
+    made = organiser.post("/organise/new", data=named, files={"x": b""})
+    assert "0.2222" in ann.get(made.headers["location"].replace("organise", "work")).text
     app.state.ledger.close()
     app.state.engine.dispose()
 
@@ -200,7 +206,7 @@ def test_only_organisers_organise(app, organiser, annotator, viewer):
     for path in ("/organise", "/organise/new", page, f"{page}/board", f"{page}/tasks", f"{page}/votes.jsonl"):
         assert organiser.get(path).status_code == 200
         assert annotator.get(path).status_code == viewer.get(path).status_code == 403
-    for path in ("state", "keep", "guidelines", "members"):
+    for path in ("state", "keep", "guidelines", "members", "settings", "group", "group/end", "group/release"):
         assert annotator.submit(f"{page}/{path}").status_code == 403
 
 

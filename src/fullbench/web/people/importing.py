@@ -163,9 +163,9 @@ def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]
         if material.ledger is None:
             raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
         record = material.ledger.record(material.judges or None, study=_study(material))
-        verdicts, votes = sources.reviewed(record, material.judges, study.rules.criterion)
+        verdicts, votes, bare = sources.reviewed(record, material.judges, study.rules.criterion)
         others = sources.on_other_criteria(record, material.judges, verdicts, study.rules.criterion)
-        return list(sources.appeals(record, verdicts)), Omitted(votes=votes, other_criteria=others)
+        return list(sources.appeals(record, verdicts)), Omitted(votes=votes, bare=bare, other_criteria=others)
     if kind.name == "rewrite":
         if material.queue is None:
             raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")

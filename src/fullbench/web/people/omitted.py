@@ -19,7 +19,8 @@ OPTION = "omitted"
 @dataclass(frozen=True)
 class Omitted:
     """Counts: `unverified` of `items`, requests for questions, pairs that no order by gain holds, people's own votes
-    where judges' rulings are reviewed, verdicts on other criteria than the one asked for, and tasks over a limit."""
+    where judges' rulings are reviewed, verdicts on other criteria than the one asked for, verdicts whose text is `bare`
+    numbers, and tasks over a limit."""
 
     items: int = 0
     unverified: int = 0
@@ -28,6 +29,7 @@ class Omitted:
     over_limit: int = 0
     votes: int = 0
     other_criteria: int = 0
+    bare: int = 0
 
     @property
     def option(self) -> dict[str, dict[str, int]]:
@@ -77,6 +79,15 @@ class Omitted:
                     "web.people.omitted.criteria",
                     "{n:,} verdicts on other criteria were left out.",
                     n=self.other_criteria,
+                ),
+            ),
+            (
+                self.bare,
+                Note(
+                    "web.people.omitted.bare",
+                    "{n:,} verdicts whose text is numbers alone, as that of metrics, were left out; --judge NAME (on "
+                    "the form: the judges) asks about them.",
+                    n=self.bare,
                 ),
             ),
             (

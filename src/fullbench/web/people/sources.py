@@ -88,24 +88,26 @@ def tasks_of(
         )
 
 
-def reviewed(record: Record, judges: Collection[str] = (), criterion: str = OVERALL) -> tuple[list[Verdict], int]:
-    """The verdicts that an agree study is about, and how many votes of people with a reason are not among them.
+def reviewed(record: Record, judges: Collection[str] = (), criterion: str = OVERALL) -> tuple[list[Verdict], int, int]:
+    """The verdicts that an agree study is about; how many votes of people with a reason are not among them, and how
+    many verdicts whose text has no word, as that of metrics.
 
-    Those of the judges named, else of all judges that are not people; of one criterion where it is another than
-    overall. Reviews of verdicts are never among them.
+    Those of the judges named, else of all judges that are not people and say why; of one criterion where it is another
+    than overall. Reviews of verdicts are never among them.
     """
     verdicts = [
         verdict for verdict in record
         if verdict.item in record.items and verdict.text and not is_review(verdict)
         and criterion in {OVERALL, verdict.criterion} and (not judges or verdict.judge in judges)
     ]  # fmt: skip
-    chosen = [verdict for verdict in verdicts if judges or verdict.judge != PEOPLE]
-    return chosen, len(verdicts) - len(chosen)
+    of_judges = [verdict for verdict in verdicts if judges or verdict.judge != PEOPLE]
+    chosen = [verdict for verdict in of_judges if judges or any(letter.isalpha() for letter in verdict.text)]
+    return chosen, len(verdicts) - len(of_judges), len(of_judges) - len(chosen)
 
 
 def on_other_criteria(record: Record, judges: Collection[str], chosen: Sequence[Verdict], criterion: str) -> int:
     """How many verdicts a criterion leaves out; refused where it leaves none."""
-    every, _ = reviewed(record, judges)
+    every, _, _ = reviewed(record, judges)
     if every and not chosen:
         raise InputError(
             Note(
