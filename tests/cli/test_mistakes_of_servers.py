@@ -230,13 +230,6 @@ def test_a_judge_that_rules_nothing_is_quoted_however_few_cases_there_are(cli, d
     assert "4 of 4 are not what was asked for: 4 unreadable; the last: 'Hm, hard to say.'" in err
 
 
-@pytest.mark.parametrize(("option", "word"), [("--criterion", "tone"), ("--ballot", "choice")])
-def test_what_is_asked_twice_is_refused(cli, desk, option, word):
-    code, _, err = cli(*judged("length"), *(option, word) * 2)
-    what = {"--criterion": "criteria", "--ballot": "ballots"}[option]
-    assert (code, err) == (2, f"fullbench: two of the {what} are the same: {word}; leave one out\n")
-
-
 def test_init_names_the_file_that_was_asked_for_and_what_is_not_there(cli, desk):
     told = ("init", "--items", "items.jsonl", "--responses", "gone.jsonl", "--judge", "length")
     code, _, err = cli(*told, "--ballot", "choose", "mine.toml")

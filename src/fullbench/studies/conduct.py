@@ -98,8 +98,6 @@ class Conductor:
             raise InputError("a study names at least one judge", path=study.path)
         specs.distinct("judges", [judge.name for judge in self.judges])
         specs.distinct("contestants", [model.name for model in self.contestants])
-        specs.distinct("ballots", study.ballots)
-        specs.distinct("criteria", study.criteria)
         read = material(study, self.benchmark, [model.name for model in self.contestants])
         self.items: list[Item] = read.items
         self.given: list[Response] = read.given
