@@ -61,12 +61,13 @@ def cpu_seconds(*processes: int) -> float:
 
 
 def quiet(process: int) -> None:
-    """Wait until a server has done what it does after a start: its updater looks for verdicts, and takes a digest."""
-    spent = cpu_seconds(process)
+    """Wait until a server has done what it does after a start: it looks for verdicts, takes a digest, draws ahead."""
+    spent, calm = cpu_seconds(process), 0
     for _ in range(600):
         time.sleep(2)
         before, spent = spent, cpu_seconds(process)
-        if spent - before < 0.2:
+        calm = calm + 1 if spent - before < 0.2 else 0
+        if calm == 3:
             return
     raise RuntimeError("the server is still busy with itself after twenty minutes")
 

@@ -24,8 +24,8 @@ from fullbench.web.results.rows import get_state
 from tests.web.conftest import start_live
 
 VERDICTS = int(os.environ.get("FULLBENCH_TEST_VERDICTS", "60000"))
-MOST = 0.15
-"""Seconds of CPU that a page may take of the server, its updater included."""
+MOST = 0.2
+"""Seconds of CPU that a page may take of the server, its updater included, on a machine where others work too."""
 FILL = """
 import sys
 from fullbench.ledger.store import Ledger
@@ -123,7 +123,7 @@ def least(process: int, client: Client, path: str) -> float:
     """The least CPU time of some visits after the first."""
     client.get(path)
     found = []
-    for _ in range(4):
+    for _ in range(8):
         begun = cpu_seconds(process)
         client.get(path)
         found.append(cpu_seconds(process) - begun)
