@@ -85,6 +85,9 @@ class Client:
         self._headers = {"Cookie": f"{SESSION}={cookie}"}
         self._script = {"Authorization": f"Bearer {token}"}
 
+    def close(self) -> None:
+        self._connection.close()
+
     def get(self, path: str) -> bytes:
         headers = self._script if path.startswith("/api/") else self._headers
         language = {"Accept-Language": "zh"} if path.endswith("#zh") else {}
@@ -190,6 +193,7 @@ def _serving(folder: Path, ledger: Path, database: str, *behind: int) -> list[Ro
             made.append(Row.of(f"{what}, p95", most, floor_95, "a static file", "ms", target=SOON))
             made.append(Row.of(f"{what}, first time", first, floor, "a static file", "ms"))
             made.append(Row.of(f"{what}, CPU", spent, floor, "a static file", "ms", target=CPU))
+        client.close()
         return made
     finally:
         live.process.terminate()

@@ -97,8 +97,8 @@ def test_a_catalogue_whose_filler_was_killed_holds_the_ledger_once(ledger, datab
 def test_every_page_takes_little_of_the_server(ledger, database, tmp_path):
     path, _ = ledger
     live = start_live(tmp_path, "--ledger", str(path), database=database)
+    client = Client(live)
     try:
-        client = Client(live)
         while not ready(live):
             time.sleep(1)
         quiet(live.process.pid)
@@ -108,6 +108,7 @@ def test_every_page_takes_little_of_the_server(ledger, database, tmp_path):
         every = {what: path for what, path in pages(case, newest // 2).items() if "panel" not in what}
         costs = {what: least(live.process.pid, client, path) for what, path in every.items()}
     finally:
+        client.close()
         live.process.terminate()
         live.process.wait(timeout=120)
         live.engine.dispose()
