@@ -61,12 +61,13 @@ def cpu_seconds(*processes: int) -> float:
 
 
 def quiet(process: int) -> None:
-    """Wait until a server has done what it does after a start: its updater looks for verdicts, and takes a digest."""
-    spent = cpu_seconds(process)
+    """Wait until a server has done what it does after a start: it looks for verdicts, takes a digest, draws ahead."""
+    spent, calm = cpu_seconds(process), 0
     for _ in range(600):
         time.sleep(2)
         before, spent = spent, cpu_seconds(process)
-        if spent - before < 0.2:
+        calm = calm + 1 if spent - before < 0.2 else 0
+        if calm == 3:
             return
     raise RuntimeError("the server is still busy with itself after twenty minutes")
 
@@ -83,6 +84,9 @@ class Client:
             _, token = tokens.make(connection, user, "bench", "read")
         self._headers = {"Cookie": f"{SESSION}={cookie}"}
         self._script = {"Authorization": f"Bearer {token}"}
+
+    def close(self) -> None:
+        self._connection.close()
 
     def get(self, path: str) -> bytes:
         headers = self._script if path.startswith("/api/") else self._headers
@@ -189,6 +193,7 @@ def _serving(folder: Path, ledger: Path, database: str, *behind: int) -> list[Ro
             made.append(Row.of(f"{what}, p95", most, floor_95, "a static file", "ms", target=SOON))
             made.append(Row.of(f"{what}, first time", first, floor, "a static file", "ms"))
             made.append(Row.of(f"{what}, CPU", spent, floor, "a static file", "ms", target=CPU))
+        client.close()
         return made
     finally:
         live.process.terminate()

@@ -24,8 +24,8 @@ from fullbench.web.results.rows import get_state
 from tests.web.conftest import start_live
 
 VERDICTS = int(os.environ.get("FULLBENCH_TEST_VERDICTS", "60000"))
-MOST = 0.15
-"""Seconds of CPU that a page may take of the server, its updater included."""
+MOST = 0.2
+"""Seconds of CPU that a page may take of the server, its updater included, on a machine where others work too."""
 FILL = """
 import sys
 from fullbench.ledger.store import Ledger
@@ -97,8 +97,8 @@ def test_a_catalogue_whose_filler_was_killed_holds_the_ledger_once(ledger, datab
 def test_every_page_takes_little_of_the_server(ledger, database, tmp_path):
     path, _ = ledger
     live = start_live(tmp_path, "--ledger", str(path), database=database)
+    client = Client(live)
     try:
-        client = Client(live)
         while not ready(live):
             time.sleep(1)
         quiet(live.process.pid)
@@ -108,6 +108,7 @@ def test_every_page_takes_little_of_the_server(ledger, database, tmp_path):
         every = {what: path for what, path in pages(case, newest // 2).items() if "panel" not in what}
         costs = {what: least(live.process.pid, client, path) for what, path in every.items()}
     finally:
+        client.close()
         live.process.terminate()
         live.process.wait(timeout=120)
         live.engine.dispose()
@@ -123,7 +124,7 @@ def least(process: int, client: Client, path: str) -> float:
     """The least CPU time of some visits after the first."""
     client.get(path)
     found = []
-    for _ in range(4):
+    for _ in range(8):
         begun = cpu_seconds(process)
         client.get(path)
         found.append(cpu_seconds(process) - begun)
