@@ -225,6 +225,32 @@ def test_a_budget_is_not_passed_by_retries(tmp_path):
     assert 45 < (account.usage.dollars or 0) <= 60 + 8 * dearest
 
 
+def test_a_budget_holds_before_the_first_call_is_paid(tmp_path):
+    """A server that takes 32 at once and is slow: they are not asked at any price before anybody knows it."""
+    write(tmp_path, ["How many"] * 40)
+    wire = {"price_in": 10_000, "price_out": 0, "concurrency": 32}
+    with FakeServer(says="[[4]]", latency=0.3) as server:
+        code, _, err = ended(start(tmp_path, "--budget", "5", judges=[spec(server, **wire)]))
+        answered = sum(server.books()["answered"].values())
+    with Ledger(tmp_path / "l.ledger", read_only=True) as book:
+        (account,) = (account for account in book.bill() if account.role == "judge")
+        dearest = max(verdict.usage.dollars or 0 for verdict in book.verdicts())
+    assert (code, account.usage.calls) == (1, answered)
+    assert "the budget of $5 is spent" in err
+    assert 5 - 2 * dearest < (account.usage.dollars or 0) <= 5 + dearest
+
+    with FakeServer(says="[[4]]") as server:
+        code, _, err = ended(start(tmp_path, "--budget", "0.01", judges=[spec(server, **wire)], ledger="m.ledger"))
+        assert sum(server.books()["answered"].values()) == 0
+    assert code == 1
+    assert re.search(r"the budget of \$0\.01 is too small: one call takes about \$\d", err), err
+
+    with FakeServer(says="[[4]]", latency=0.3) as server:
+        ample = start(tmp_path, "--budget", "5000", judges=[spec(server, **wire)], ledger="n.ledger")
+        assert ended(ample)[0] == 0
+        assert server.books()["most"] > 20, "where there is money enough, nobody waits"
+
+
 def test_a_budget_for_the_study_counts_what_earlier_runs_spent(tmp_path):
     write(tmp_path, ["How many"] * 50)
     with FakeServer(says="[[4]]") as server:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
@@ -10,6 +10,14 @@ from typing import Protocol
 
 class Purse(Protocol):
     """Money set aside for calls."""
+
+    def admit(self, price: Callable[[], tuple[float, float]]) -> float | None:
+        """What is set aside for one call more; None where it has to wait until calls on their way are paid, since the
+        money might not do for all of them. `price` gives what it costs at least and what it is likely to cost, where
+        nothing was paid before."""
+
+    def release(self, aside: float) -> None:
+        """A call is over for which so much was set aside."""
 
     def spend(self, dollars: float) -> None:
         """An attempt cost so much, whatever came of it."""

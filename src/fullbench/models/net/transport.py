@@ -22,7 +22,7 @@ from fullbench.models.net.hedging import Hedge, race
 from fullbench.models.net.http import BrokenOff, Connections, Exchange, NoConnection, NoHttp
 from fullbench.models.net.limits import Throttle
 from fullbench.models.net.providers import Provider
-from fullbench.models.net.spending import purse
+from fullbench.models.net.spending import Purse, purse
 from fullbench.models.net.streaming import unread
 from fullbench.models.payloads import ENCODINGS, Misshapen, TooLarge, unpacked
 from fullbench.models.prices import FRESH, Shares, is_local
@@ -40,6 +40,8 @@ ALIEN_TRIES = 5
 GARBLED_TRIES = 2
 """An answer of a wrong form is paid for and mostly comes again: it is asked for once more, not `attempts` times."""
 REPLY_TOKENS = 256
+MONEY_SECONDS = 0.02
+"""So often a call looks whether those before it have left money for it."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +131,17 @@ class Caller:
             guess = estimate(prompt, line.model) + (line.sampling.max_tokens or REPLY_TOKENS)
         tries = Tries(self._clock() + line.limits.patience)
         while True:
-            if self._purse is not None and (why := self._purse.empty):
-                return self._failed(prompt, tally, why if not tries.sent else f"{why}; {tries.last}")
-            before = tally.dollars(line.price)
-            result = await self._attempt(body, prompt, guess, tally)
-            if self._purse is not None:
+            if self._purse is None:
+                result = await self._attempt(body, prompt, guess, tally)
+            else:
+                aside = await self._money(self._purse, prompt)
+                if isinstance(aside, str):
+                    return self._failed(prompt, tally, aside if not tries.sent else f"{aside}; {tries.last}")
+                before = tally.dollars(line.price)
+                try:
+                    result = await self._attempt(body, prompt, guess, tally)
+                finally:
+                    self._purse.release(aside)
                 self._purse.spend(tally.dollars(line.price) - before)
             if isinstance(result, Answer):
                 reply = result.reply(prompt, tally.usage(line.price))
@@ -151,6 +159,21 @@ class Caller:
             if tries.failed >= line.limits.attempts or late or self._closing.is_set():
                 return self._failed(prompt, tally, tries.last)
             await self._pause(wait)
+
+    async def _money(self, purse: Purse, prompt: Prompt) -> float | str:
+        """What is set aside for a call, once there is money for it, or why there is none."""
+
+        def price() -> tuple[float, float]:
+            dear_in, dear_out = self._line.price or (0.0, 0.0)
+            least = estimate(prompt, self._line.model) * dear_in / 1e6
+            return least, least + min(self._line.sampling.max_tokens or REPLY_TOKENS, REPLY_TOKENS) * dear_out / 1e6
+
+        while not (why := purse.empty):
+            aside = purse.admit(price)
+            if aside is not None:
+                return aside
+            await asyncio.sleep(MONEY_SECONDS)
+        return why
 
     def _failed(self, prompt: Prompt, tally: Tally, why: str, kind: FailureKind = "passing") -> Reply:
         return Reply(prompt, usage=tally.usage(self._line.price), error=why, failure=kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fullbench.nouns.call import Usage
@@ -24,6 +25,8 @@ class Budget:
     paid: int = 0
     in_flight: int = 0
     settled: float = 0.0
+    aside: float = 0.0
+    """What the calls that are on their way are expected to cost."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
@@ -55,19 +58,51 @@ class Share:
     budget: Budget
     _live: float = 0.0
     _settled: float = 0.0
+    _calls: int = 0
+    """The calls that cost something."""
+    _short: str = ""
+    """Why not even one call can be paid."""
 
     def reserve(self) -> bool:
         """Whether one more task may be asked; it then counts as in flight."""
         budget = self.budget
         with budget.lock:
-            if budget.foreseen() > budget.limit or budget.spent >= budget.limit > 0:
+            if self._short or budget.foreseen() > budget.limit or budget.spent >= budget.limit > 0:
                 return False
             budget.in_flight += 1
             return True
 
+    def admit(self, price: Callable[[], tuple[float, float]]) -> float | None:
+        """What is set aside for one call more; None where it has to wait for those on their way. `price` gives what it
+        costs at least and what it is likely to cost.
+
+        Tasks are handed out by what others have cost (`reserve`), which nobody knows before the first is paid: as many
+        as a server takes at once would be asked at any price. A call that the money does not cover is not made.
+        """
+        budget = self.budget
+        with budget.lock:
+            least, expected = (0.0, self._live / self._calls) if self._calls else price()
+            if budget.spent + budget.aside + expected <= budget.limit:
+                budget.aside += expected
+                return expected
+            if budget.aside:
+                return None
+            if budget.spent + least > budget.limit:
+                left = f"is spent but for ${budget.limit - budget.spent:.2g}, and" if budget.spent else "is too small:"
+                self._short = f"the budget of ${budget.limit:g} {left} one call takes about ${expected:.2g}"
+                return None
+            budget.aside += expected
+            return expected
+
+    def release(self, aside: float) -> None:
+        """A call is over for which so much was set aside."""
+        with self.budget.lock:
+            self.budget.aside = max(0.0, self.budget.aside - aside)
+
     def spend(self, dollars: float) -> None:
         """An attempt cost so much, whatever came of it."""
         with self.budget.lock:
+            self._calls += dollars > 0
             self._add(live=dollars)
 
     def pay(self, usage: Usage) -> None:
@@ -80,12 +115,12 @@ class Share:
 
     @property
     def spent_up(self) -> str:
-        return f"the budget of ${self.budget.limit:g} is spent"
+        return self._short or f"the budget of ${self.budget.limit:g} is spent"
 
     @property
     def empty(self) -> str:
         """Why nothing more may be asked; nothing where there is money left."""
-        return self.spent_up if self.budget.spent > self.budget.limit else ""
+        return self.spent_up if self._short or self.budget.spent > self.budget.limit else ""
 
     def _add(self, live: float = 0.0, settled: float = 0.0) -> None:
         before = max(self._live, self._settled)
