@@ -97,7 +97,7 @@ def test_words_stand_out_from_what_is_behind_them(opened):
 def test_a_chart_of_a_report_is_saved_as_svg_and_png(opened):
     page = opened
     figure = page.locator("figure.drawn").first
-    _, _, width, height = map(float, figure.locator("svg.marks").get_attribute("viewBox").split())
+    _, _, width, height = map(float, figure.locator(".at-a-desk svg.marks").get_attribute("viewBox").split())
     with page.expect_download() as saving:
         figure.get_by_role("button", name="Save as SVG").click()
     assert saving.value.path().read_text(encoding="utf-8").startswith("<svg")
@@ -124,13 +124,13 @@ def test_a_mark_says_its_figure_lights_its_row_and_leads_to_it(opened):
     """As on the site: the same script, the same tip, the same colours and font."""
     section = opened.locator("section").filter(has=opened.locator("caption", has_text="Leaderboard")).first
     row = section.locator("tbody tr").filter(has_text="glm")
-    mark = section.locator(".values a").filter(has=opened.locator("path[data-tip^='glm']")).last
+    mark = section.locator(".at-a-desk a").filter(has=opened.locator("path[data-tip^='glm']")).last
     mark.hover()
     figure = row.locator(".value").first.inner_text()
     assert opened.locator(".tip").inner_text().startswith(f"glm: {figure[0]}")
     assert section.locator("tbody tr.lit").all_inner_texts() == row.all_inner_texts()
     row.locator("td").last.hover()
-    assert section.locator(".values a.lit").count() == 2, "its dot and its interval"
+    assert section.locator(".at-a-desk a.lit").count() == 2, "its dot and its interval"
     mark.click()
     assert opened.url.endswith(f"#{row.get_attribute('id')}")
     assert opened.evaluate("document.fonts.check('16px \"Roboto Latin\"')")

@@ -131,7 +131,7 @@ def test_what_is_installed(cli):
 
 
 BAD = {
-    "no such file": ((*GOOD, "score:1-5", "--items", "gone.jsonl"), "gone.jsonl"),
+    "no such file": ((*GOOD, "score:1-5", "--labels", "gone.jsonl"), "gone.jsonl"),
     "unknown judge": ((*GOOD, "score:1-5", "--judge", "lenght"), "lenght"),
     "unknown ballot": ((*GOOD, "stars"), "stars"),
     "unknown orders": ((*GOOD, "choice", "--orders", "random"), "random"),

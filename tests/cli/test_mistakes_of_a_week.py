@@ -66,7 +66,7 @@ def test_of_studies(folder, more, told):
         ("import vlmevalkit items.jsonl --out responses.jsonl", "responses.jsonl: this is a file, and a folder is"),
         ("import label_studio responses.jsonl --out new", "found there: nothing; name another column with --option"),
         ("import mt_bench responses.jsonl --out new", "no item was found in it; is it a file of this kind?"),
-        ("report --ledger own.ledger --ledger none.ledger", "none.ledger: there is no ledger here; check the path"),
+        ("report --ledger none.ledger", "none.ledger: there is no ledger here; check the path"),
     ],
 )
 def test_of_exchange(folder, words, told):

@@ -98,6 +98,7 @@ def test_an_interrupt_while_a_command_is_loaded_shows_no_trace(folder):
         "    def find_spec(self, name, *_):\n"
         "        if name == 'fullbench.cli.judge':\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs behind a shell ignores it otherwise\n"
         "sys.meta_path.insert(0, Interrupting())\n"
         f"sys.argv = ['fullbench', *{JUDGE!r}]\n"
         "from fullbench.cli import main\n"

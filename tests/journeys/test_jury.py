@@ -202,7 +202,7 @@ def trials(tables, drawn, ruled) -> None:
             for often, cases in times.items():
                 assert counts[name, kind, f"{often} of {TRIALS}"] == cases
                 assert f"{often} of {TRIALS}, {kind}, {name}: {cases}" in drawn["steadiness-histogram"]
-            assert any(text.startswith(f"{name}, {kind}: {consistency:.3g} [") for text in drawn["steadiness"])
+            assert any(text.startswith(f"{name}, {kind}: {consistency:.2f} [") for text in drawn["steadiness"])
 
 
 def lengths(tables, drawn, ruled, answers, truth) -> None:

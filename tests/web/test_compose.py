@@ -112,9 +112,8 @@ def test_the_image_holds_what_the_build_needs():
 
 def test_the_health_check_of_the_file_passes_on_a_running_app(services, tmp_path):
     """The very words of the check, asked of a server that was started with the file's options."""
-    kept = [
-        option for option in services["app"]["command"][1:] if not option.startswith(("--port", "--data", "--host"))
-    ]
+    ours = ("--port", "--data", "--host", "--workers")
+    kept = [option for option in services["app"]["command"][1:] if not option.startswith(ours)]
     live = start_live(tmp_path, *kept, "--workers", "1")
     try:
         check = services["app"]["healthcheck"]["test"][-1].replace("http://127.0.0.1:8000", live.url)

@@ -86,7 +86,7 @@ def test_responses_and_ratings_are_brought_as_the_evaluator_writes_them(tmp_path
         ({**ROW, "question_id": "7"}, "SEED-NUMBER"),
         ({**ROW, "task": "Dancing"}, "unknown task 'Dancing'"),
         ({**ROW, "history": ["hello"]}, "'history'"),
-        ({**ROW, "ref_answer": ""}, "'ref_answer' is missing"),
+        ({**ROW, "ref_answer": ""}, "'ref_answer' is empty"),
         ({key: value for key, value in ROW.items() if key != "prompt"}, "'prompt' is missing"),
         ('{"question_id": "00000001-0", "prompt": "描', "not valid JSON"),
     ],

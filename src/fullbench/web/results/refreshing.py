@@ -74,10 +74,11 @@ def _pilots(engine: Engine, ledger: Ledger) -> dict[str, int]:
     with reading(engine) as connection:
         place, members, noted = (get_state(connection, name) for name in ("place", "members", "pilots"))
         there = list(studies(connection))
-    before = orjson.loads(noted or "{}")
-    known = before.get("members") == members and before["votes"].keys() == set(there)
-    if known and (before["place"] == place or not ledger.pilots_since(int(before["place"]))):
-        return dict(before["votes"])
+    if noted:
+        before = orjson.loads(noted)
+        known = before["members"] == members and before["votes"].keys() == set(there)
+        if known and (before["place"] == place or not ledger.pilots_since(int(before["place"]))):
+            return dict(before["votes"])
     votes = {study: ledger.pilot_votes(study) for study in there}
     with catalogue.sole(engine) as connection:
         note = {"place": place or "0", "members": members, "votes": votes}
