@@ -245,3 +245,22 @@ def test_replies_are_read_as_each_api_means_them(dialect, payload, said):
     answer = dialect.parse(payload)
     assert answer is not None
     assert (answer.text, answer.stop, answer.reasoning, answer.tokens_in, answer.tokens_out) == said
+
+
+@pytest.mark.parametrize(
+    ("dialect", "payload", "cached"),
+    [
+        (OpenAI(), {"usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}}}, (4, None)),
+        (
+            OpenAI(),
+            {"usage": {"prompt_tokens": 9, "prompt_cache_hit_tokens": 6, "prompt_cache_miss_tokens": 3}},
+            (6, None),
+        ),
+        (OpenAI(), {"usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 0}}}, (0, None)),
+        (OpenAI(), {"usage": {"prompt_tokens": 9}}, (None, None)),
+        (Responses(), {"usage": {"input_tokens": 9, "input_tokens_details": {"cached_tokens": 4}}}, (4, None)),
+        (Gemini(), {"usageMetadata": {"promptTokenCount": 9, "cachedContentTokenCount": 5}}, (5, None)),
+    ],
+)
+def test_tokens_from_a_cache_are_counted_by_each_apis_own_words(dialect, payload, cached):
+    assert dialect.cached(payload) == cached

@@ -105,7 +105,9 @@ class OpenAI(Dialect):
 
     def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        return count(usage_of(usage.get("prompt_tokens_details")).get("cached_tokens")), None
+        told = count(usage_of(usage.get("prompt_tokens_details")).get("cached_tokens"))
+        # DeepSeek has a word of its own for it.
+        return count(usage.get("prompt_cache_hit_tokens")) if told is None else told, None
 
 
 def _first_tokens(logprobs: Any) -> dict[str, float]:
