@@ -72,7 +72,14 @@ const light = (part) => {
   if (part.matches("tr")) return;
   for (const row of section.querySelectorAll("tbody tr")) row.classList.toggle("lit", leadsOf(row).some((lead) => leads.has(lead)));
 };
+// What is scrolled below a pointer that rests, as when keys reach a mark, is not pointed at.
+let rests = "";
 const pair = (event) => {
+  if (event.type === "pointerover") {
+    const place = `${event.clientX} ${event.clientY}`;
+    if (place === rests && document.activeElement?.matches(".values a")) return;
+    rests = place;
+  }
   const part = event.target.closest?.(".values a, section tbody tr") ?? null;
   if (part === pointed) return;
   pointed = part;
