@@ -10,10 +10,12 @@ import numpy as np
 from fullbench.columns.table import Columns
 from fullbench.figures import clustered
 from fullbench.figures.places import OVERALL
+from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Column, Table
+from fullbench.stats.arrays import exact_sum
 
 AMOUNTS = ("dollars per 1,000", "s a call")
 
@@ -53,3 +55,17 @@ def rates(verdicts: Columns) -> Table:
 def _not_below_zero(rate: Estimate | None) -> Estimate | None:
     """Nothing costs less than nothing, whatever the spread of a few dear items says."""
     return None if rate is None else replace(rate, low=max(0.0, rate.low))
+
+
+def used_by(part: Columns) -> Usage:
+    """The sum of what verdicts used."""
+    calls, retries, tokens_in, tokens_out = (
+        int(column.sum(dtype=np.int64)) for column in (part.calls, part.retries, part.tokens_in, part.tokens_out)
+    )
+    dollars = None if np.isnan(part.dollars).any() else exact_sum(part.dollars)
+    said = ~np.isnan(part.cached)
+    cached = int(part.cached[said].sum()) if said.any() else None
+    counted = int(part.tokens_in[said].sum(dtype=np.int64))
+    return Usage(
+        calls, retries, tokens_in, tokens_out, dollars, exact_sum(part.seconds), cached=cached, counted=counted
+    )

@@ -25,6 +25,7 @@ from fullbench.figures.narrow import beside
 from fullbench.figures.one_by_one import one_by_one
 from fullbench.figures.places import OVERALL, place, placed
 from fullbench.figures.position import position
+from fullbench.figures.rates import used_by
 from fullbench.figures.viewing import BY_PEOPLE, PENDING, WAITS, waiting
 from fullbench.nouns.call import Usage
 from fullbench.nouns.estimate import Estimate
@@ -33,7 +34,6 @@ from fullbench.nouns.note import Note, word
 from fullbench.nouns.record import Record
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import FAULTS, PEOPLE
-from fullbench.stats.arrays import exact_sum
 from fullbench.stats.joining import VoteRule
 
 Verdicts = Columns | Record
@@ -371,7 +371,7 @@ def reasons(verdicts: Verdicts) -> Table:
 def costs(verdicts: Verdicts) -> Table:
     """What each judge used, for verdicts and, where a ledger knows of them, for calls that brought none."""
     columns = _columns(verdicts)
-    used = {judge: (len(part), _used(part)) for (judge,), part in columns.by("judge")}
+    used = {judge: (len(part), used_by(part)) for (judge,), part in columns.by("judge")}
     lost: Counter[str] = Counter()
     for loss in columns.failed:
         count, usage = used.get(loss.judge, (0, Usage()))
@@ -394,17 +394,3 @@ def costs(verdicts: Verdicts) -> Table:
     note = Note("standard.failed-calls", "Failed: calls that brought no verdict; what they cost is counted in.")
     title = Note("standard.title.what-it-cost", "What it cost")
     return Table("costs", title, names, rows, [*([note] if columns.failed else []), *from_cache.notes])
-
-
-def _used(part: Columns) -> Usage:
-    """The sum of what verdicts used."""
-    calls, retries, tokens_in, tokens_out = (
-        int(column.sum(dtype=np.int64)) for column in (part.calls, part.retries, part.tokens_in, part.tokens_out)
-    )
-    dollars = None if np.isnan(part.dollars).any() else exact_sum(part.dollars)
-    said = ~np.isnan(part.cached)
-    cached = int(part.cached[said].sum()) if said.any() else None
-    counted = int(part.tokens_in[said].sum(dtype=np.int64))
-    return Usage(
-        calls, retries, tokens_in, tokens_out, dollars, exact_sum(part.seconds), cached=cached, counted=counted
-    )

@@ -37,7 +37,7 @@ from fullbench.files.blanks import Blanks
 from fullbench.files.fields import Fields
 from fullbench.files.folders import items_in
 from fullbench.files.names import meant, warn_of_twins
-from fullbench.files.parts import parts_of, pictures_of
+from fullbench.files.parts import parts_of, pictures_of, simple_form
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns, replacing, write_rows
 from fullbench.nouns.ballot import ballot as ballot_of
@@ -330,7 +330,7 @@ def write_items(path: str | Path, items: Iterable[Item], *, raw: bool = False, p
 
 def _item_row(path: Path, item: Item) -> dict[str, Any]:
     row: dict[str, Any] = {"id": item.id}
-    simple = _simple(item.turns[0].parts) if len(item.turns) == 1 and item.turns[0].role == "user" else None
+    simple = simple_form(item.turns[0].parts) if len(item.turns) == 1 and item.turns[0].role == "user" else None
     if simple is not None and simple[1] is not None:
         row["question"] = simple[1]
         if simple[0]:
@@ -355,7 +355,7 @@ def write_responses(path: str | Path, responses: Iterable[Response], *, raw: boo
 
 def _response_row(path: Path, response: Response) -> dict[str, Any]:
     row: dict[str, Any] = {"item": response.item, "contestant": response.contestant, "sample": response.sample}
-    simple = _simple(response.parts)
+    simple = simple_form(response.parts)
     if simple is None:
         row["parts"] = _part_values(path, response.parts)
     else:
@@ -380,15 +380,6 @@ def _verdict_row(verdict: Verdict) -> dict[str, Any]:
     row["blind"] = None if row["blind"] is None else int(row["blind"])
     row["canary"] = int(row["canary"])
     return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
-
-
-def _simple(parts: tuple[Part, ...]) -> tuple[tuple[Picture, ...], str | None] | None:
-    """Pictures and then at most one text, the form that needs no `parts`; None for any other."""
-    pictures = tuple(part for part in parts if isinstance(part, Picture))
-    rest = parts[len(pictures) :]
-    if not parts or len(rest) > 1 or parts[: len(pictures)] != pictures:
-        return None
-    return pictures, str(rest[0]) if rest else None
 
 
 def _part_values(path: Path, parts: tuple[Part, ...]) -> list[Any]:

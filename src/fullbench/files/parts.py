@@ -60,3 +60,12 @@ def _picture(fields: Fields, value: Any, answered: bool) -> Picture | _Missing:
     if not answered and lacks(fields.path.parent, value):
         return _Missing(value)
     return read_picture(fields.path.parent, value, path=fields.path, line=fields.line, answered=answered)
+
+
+def simple_form(parts: tuple[Part, ...]) -> tuple[tuple[Picture, ...], str | None] | None:
+    """Pictures and then at most one text, the form that needs no `parts`; None for any other."""
+    pictures = tuple(part for part in parts if isinstance(part, Picture))
+    rest = parts[len(pictures) :]
+    if not parts or len(rest) > 1 or parts[: len(pictures)] != pictures:
+        return None
+    return pictures, str(rest[0]) if rest else None

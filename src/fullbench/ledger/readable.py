@@ -236,9 +236,7 @@ class Readable:
             return reading.case(reader, key, trial, self._find)
 
     def cases(self, keys: Iterable[str]) -> list[Case]:
-        """What was judged under these cases' keys, a few questions for all; those of which only verdicts are known
-        are left out.
-        """
+        """What was judged under these keys, a few questions for all; cases of which only verdicts are known are not."""
         with self._reading() as reader:
             return list(reading.cases(reader, keys, self._find))
 
@@ -249,9 +247,9 @@ class Readable:
 
     def sums(self, case: str) -> list[str]:
         """The checksums of the verdicts in a case, all revisions, in the order in which `verdicts` gives them."""
-        sql = "SELECT sum FROM verdicts WHERE case_key = ? ORDER BY rowid"
         with self._reading() as reader:
-            return [total for (total,) in reader.execute(sql, (case,))]
+            rows_ = reader.execute("SELECT sum FROM verdicts WHERE case_key = ? ORDER BY rowid", (case,))
+            return [row[0] for row in rows_]
 
     def picture(self, digest: str) -> Picture:
         """The picture with that digest; a `LedgerError` when no row names it."""
@@ -353,10 +351,7 @@ class Readable:
             return self._head(reader)
 
     def verify(self, noted: Head | None = None) -> list[str]:
-        """Everything that is wrong with this ledger, one sentence each; empty when it is sound.
-
-        `noted` is a head that the ledger had before.
-        """
+        """All that is wrong here, a sentence each; empty when it is sound. `noted` is a head that it had before."""
         from fullbench.ledger.verify import problems
 
         with self._reading() as reader:

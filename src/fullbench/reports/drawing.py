@@ -15,12 +15,12 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Column, Table, sort_value
 from fullbench.reports.cells import decimals, plain, rounded, show
 from fullbench.reports.palette import ACCENT, INK, MUTED
+from fullbench.reports.quadrants import SQUARE, corners, guides
 from fullbench.reports.radar import radar
 
 WIDTH = 480
 LEADS = "https://mark.invalid/"
 """Stands before an address while a chart is drawn: the drawing library would put one of its own before it."""
-_SQUARE = 420
 Spec = dict[str, Any]
 
 
@@ -181,7 +181,7 @@ def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     )
     line, dot = {"type": "rule", "color": ACCENT}, {"type": "point", "filled": True, "size": 60, "opacity": 1}
     layers: list[Spec] = [
-        *_guides(split, ranges["x"]),
+        *guides(split, ranges["x"]),
         {"mark": line, "encoding": {"x": x, "y": {**y, "field": "ylow"}, "y2": {"field": "yhigh"}}},
         {"mark": line, "encoding": {"y": y, "x": {**x, "field": "xlow"}, "x2": {"field": "xhigh"}}},
         {"mark": {**dot, "color": ACCENT}, "encoding": {"x": x, "y": y}},
@@ -191,8 +191,8 @@ def _scatter(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
         layers.append({"mark": mark, "encoding": {"x": x, "y": y, "text": {"field": "label"}}})
     if boundless:
         layers = [{**layer, "transform": [{"filter": "!datum.edge"}]} for layer in layers] + _at_the_edge(x)
-    layers += _corners(hint.get("corners", ()))
-    body = {"data": {"values": [*rows, *boundless]}, "layer": layers, "width": _SQUARE, "height": _SQUARE}
+    layers += corners(hint.get("corners", ()))
+    body = {"data": {"values": [*rows, *boundless]}, "layer": layers, "width": SQUARE, "height": SQUARE}
     equal = Note("chart.equal", "the line where both are equal")
     said: str = Note(
         "chart.scatter", "Scatter of {y} against {x}, {n} rows, with {guide}",
@@ -216,33 +216,6 @@ def _at_the_edge(x: Spec) -> list[Spec]:
         {"mark": words, "encoding": {"x": x, "y": top, "text": {"field": "label"}}},
     ]
     return [{**layer, "transform": [{"filter": "datum.edge"}]} for layer in layers]
-
-
-def _corners(names: Sequence[str]) -> list[Spec]:
-    """The four quadrants' names in their corners: upper right, lower right, upper left, lower left."""
-    inset = 8
-    places = [(_SQUARE - inset, "right"), (inset, "left")]
-    return [
-        {
-            "mark": {"type": "text", "align": align, "fontStyle": "italic", "color": MUTED, "fontSize": 12},
-            "encoding": {"x": {"value": across}, "y": {"value": down}, "text": {"datum": plain(name)}},
-            "data": {"values": [{}]},
-        }
-        for name, ((across, align), down) in zip(
-            names, [(place, down) for place in places for down in (2 * inset + 20, _SQUARE - inset)], strict=False
-        )
-    ]
-
-
-def _guides(split: Sequence[float | None] | None, ends: Sequence[float]) -> list[Spec]:
-    """The line where both figures are equal, or the two lines that part the quadrants."""
-    mark = {"type": "rule", "strokeDash": [4, 4], "color": MUTED}
-    if split is not None:
-        places = zip("xy", split, strict=True)
-        return [{"mark": mark, "encoding": {axis: {"datum": value}}} for axis, value in places if value is not None]
-    least, most = ends
-    corners = {"x": {"datum": least}, "y": {"datum": least}, "x2": {"datum": most}, "y2": {"datum": most}}
-    return [{"mark": mark, "encoding": corners}]
 
 
 def _points(table: Table, hint: Mapping[str, Any]) -> list[Spec]:

@@ -312,6 +312,7 @@ class Views:
         link = _link(connection, shown)
         table, standings = judges_board.board([card for card, _ in known], link) or (None, [])
         met = any(row.met for row in standings)
+        told = [(row.judge, row.criterion, row.sentence if met else row.sentence_without_people) for row in standings]
         first = [] if table is None else [("judges", table)]
         audited = [(each.table.name, each) for each in cards.audited_judges(connection, shown)]
         tables = [*audited, *first, *([] if linked is None else [("faults", linked)])]
@@ -319,10 +320,7 @@ class Views:
         rest = {standing.judge for standing in standings}
         return {
             **self.common(connection, "judges", study),
-            "judged": [
-                (row.judge, row.criterion, translate(language, row.sentence if met else row.sentence_without_people))
-                for row in standings
-            ],
+            "judged": [(judge, criterion, translate(language, words)) for judge, criterion, words in told],
             "met_by_people": met,
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in rest],
             "sheets": [
