@@ -22,7 +22,7 @@ from fullbench.figures.joined import beside_people, joined
 from fullbench.figures.matches import CALLED, SAID, Codes, Matches, Rule, settle
 from fullbench.figures.places import from_family, mean_heading, place
 from fullbench.figures.viewing import waiting
-from fullbench.figures.won import means_of, won_against, won_by
+from fullbench.figures.won import means_of, shared_by, won_against, won_by
 from fullbench.nouns.criteria import LESS_IS_BETTER
 from fullbench.nouns.estimate import Estimate
 from fullbench.nouns.headings import headings
@@ -84,7 +84,7 @@ class Line:
 
     `rank` holds for the whole board at once, `rank_alone` for this contestant looked at alone. `elo` is the median over
     orders of the matches, and the range of most orders: no interval. `against` is the share of matches won against the
-    reference, ties left out.
+    reference, ties left out. `shared` is the mean share, where a judge shares out a whole between two.
     """
 
     contestant: str
@@ -96,6 +96,7 @@ class Line:
     matches: int
     elo: Estimate | None = None
     against: Estimate | None = None
+    shared: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -130,10 +131,11 @@ class Board:
     def table(self, name: str = "leaderboard", *, family: bool = False) -> Table:
         """The board as a table."""
         ballots = sorted({ballot for line in self.lines for ballot in line.means})
-        played = any(line.matches for line in self.lines)
+        played, shared = any(line.matches for line in self.lines), any(line.shared for line in self.lines)
         elo_, reference = any(line.elo for line in self.lines), self.settings.reference
         columns = [*headings("rank", "contestant")]
         columns += headings("rating", "duels won") if played else ()
+        columns += headings("weighted win rate") if shared else ()
         columns += [mean_heading(ballot) for ballot in ballots]
         columns += headings("Elo", "Elo over orders", "matches") if elo_ else ()
         columns += headings("wins against the reference") if reference else ()
@@ -142,6 +144,7 @@ class Board:
         for line in self.lines:
             row: list[Cell] = [rank_text(line.rank), line.contestant]
             row += [line.rating, line.won] if played else []
+            row += [line.shared] if shared else []
             row += [line.means.get(ballot) for ballot in ballots]
             row += [*_elo_cells(line.elo), line.matches] if elo_ else []
             row += [line.against] if reference else []
@@ -230,11 +233,11 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
     ranks = ranks_of_estimates(ordered) if ratings is None else ranks_of(ratings)
     group = {who: number for number, members in enumerate(ratings.groups if ratings else ()) for who in members}
     orders = _elo(settled, chosen) if chosen.elo and len(settled) else [None] * size
-    against = won_against(settled, chosen.reference)
+    against, shared = won_against(settled, chosen.reference), shared_by(counted, settled.names)
     played = _counts(settled.rows.one, size) + _counts(settled.rows.two, size)
     lines = [
         Line(settled.names[who], ranks.together[who], ranks.alone[who], rated[who], won[who], means[who],
-             int(played[who]), orders[who], against[who])
+             int(played[who]), orders[who], against[who], shared[who])
         for who in sorted(range(size), key=lambda who: (group.get(who, size), _worth(ordered[who])))
     ]  # fmt: skip
     cast = columns.latest()
@@ -246,6 +249,12 @@ def board(columns: Columns, key: Key, settings: Settings | None = None) -> Board
               == (key.study, key.judge, key.criterion, key.family)
               )  # fmt: skip
     older = len(columns) - len(columns.latest())
+    if any(shared):
+        share_note = Note(
+            "leaderboard.shared",
+            "Duels won: the larger share wins. Weighted win rate: the mean share, as AlpacaEval's win rate.",
+        )
+        notes.append(share_note)
     if chosen.elo:
         elo_note = Note(
             "leaderboard.elo",

@@ -42,6 +42,26 @@ def means_of(columns: Columns, names: Sequence[str]) -> list[dict[str, Estimate]
     return by_contestant
 
 
+def shared_by(columns: Columns, names: Sequence[str]) -> list[Estimate | None]:
+    """Each contestant's mean share, where a judge shares out one whole between the two responses that it compares.
+
+    AlpacaEval calls it the weighted win rate. There is none where some marks given together are no such shares, or
+    where every whole went to one side or in halves: then it is the share of matches won.
+    """
+    real = [code for code, spec in enumerate(columns.names["ballot"]) if spec.startswith("real:")]
+    both = np.flatnonzero((columns.shown == 2) & (columns.fault < 0) & np.isin(columns.ballot, real))
+    at = columns.start.astype(np.int64)[both]
+    first, second = columns.mark[at], columns.mark[at + 1]
+    whole = len(both) > 0 and np.allclose(first + second, 1) and bool((np.minimum(first, second) >= 0).all())
+    if not whole or np.isin(first, (0.0, 0.5, 1.0)).all():
+        return [None] * len(names)
+    who = np.concatenate([columns.contestant[at], columns.contestant[at + 1]])
+    marks, items = np.concatenate([first, second]), np.concatenate([columns.item[both]] * 2)
+    codes = {name: code for code, name in enumerate(columns.names["contestant"])}
+    chosen = [who == codes[name] for name in names]
+    return [clustered.share(marks[own], items[own]) if own.any() else None for own in chosen]
+
+
 def won_against(settled: Matches, reference: str | None) -> list[Estimate | None]:
     """The share of matches that each won against the reference, ties left out."""
     if reference not in settled.names:

@@ -26,6 +26,8 @@ HOW = ("revision", "trial", "blind", "guideline", "probability")
 TIES = {"tie", "draw", "equal", "both", "equally good"}
 TEXTS = ("reason", "comment", "explanation")
 _USERS = ".responses.users"
+_MINIMAL = {"annotator", "annotation_id"}
+"""Columns that every row of Label Studio's JSON_MIN has, and of its CSV."""
 
 Said = Mapping[str, Any]
 
@@ -48,13 +50,20 @@ def votes(path: Path, line: int, row: dict[str, Any], counts: Counter[str]) -> I
         yield from _argilla(path, line, row, counts)
     elif any(name.endswith(_USERS) for name in row):
         yield from _argilla(path, line, nested(row), counts)
+    elif set(row) >= _MINIMAL:
+        yield from _label_studio(path, line, nested(row), counts)
     else:
         yield row
 
 
 def nested(row: dict[str, Any]) -> dict[str, Any]:
-    """A record of Argilla as its JSON has it, from one of a data set: there, fields and metadata are columns, and the
-    values, users and states of a question's answers are three lists."""
+    """A record as the JSON of its tool has it, from a flat one.
+
+    In a data set of Argilla, fields and metadata are columns, and the values, users and states of a question's answers
+    are three lists. In Label Studio's JSON_MIN a row is one annotation: the data, `id`, the answers, `annotator`...
+    """
+    if set(row) >= _MINIMAL:
+        return _from_minimal(row)
     questions = [name.removesuffix(_USERS) for name in row if name.endswith(_USERS)]
     if not questions:
         return row
@@ -69,6 +78,28 @@ def nested(row: dict[str, Any]) -> dict[str, Any]:
         ]
     taken = {column for columns in parts.values() for column in columns}
     return {"fields": {name: value for name, value in row.items() if name not in taken}, "responses": answers}
+
+
+def _from_minimal(row: Said) -> dict[str, Any]:
+    names = list(row)
+    end = names.index("annotator")
+    start = names.index("id") + 1 if "id" in names[:end] else 0
+    answers = {name: row[name] for name in names[start:end] if name not in ABOUT and row[name] is not None}
+    annotation = {
+        "completed_by": row["annotator"], "created_at": row.get("created_at"), "lead_time": row.get("lead_time"),
+        "result": [_region(name, value) for name, value in answers.items()],
+    }  # fmt: skip
+    return {"data": {name: row[name] for name in names if name not in answers}, "annotations": [annotation]}
+
+
+def _region(name: str, value: Any) -> dict[str, Any]:
+    """What was said under one name, which JSON_MIN has as a text, a list of texts, or regions without their kinds."""
+    if isinstance(value, list) and value and isinstance(value[-1], Mapping):
+        value = value[-1]
+    if isinstance(value, Mapping):
+        kind = "pairwise" if "selected" in value else str(next(iter(value), ""))
+        return {"from_name": name, "type": kind, "value": dict(value)}
+    return {"from_name": name, "type": "choices", "value": {"choices": value if isinstance(value, list) else [value]}}
 
 
 def _label_studio(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator[dict[str, Any]]:

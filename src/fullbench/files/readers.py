@@ -156,8 +156,11 @@ def _object(path: Path, line: int, parse: Callable[[], Any], remedy: str = "") -
 
 
 def _read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The elements of one JSON array, a chunk of text at a time."""
+    """The elements of one JSON array, a chunk of text at a time; also of one that is all that an object holds."""
     text = _Text(path)
+    wrapped = text.peek() == "{"
+    if wrapped:
+        _into(path, text)
     if text.peek() != "[":
         raise InputError("a .json file must hold one array [...]; for a row a line use .jsonl", path=path, line=1)
     text.take(1)
@@ -171,8 +174,35 @@ def _read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         elif text.peek() != "]":
             raise InputError("a comma or the closing bracket ] is missing here", path=path, line=text.line)
     text.take(1)
+    if wrapped and text.peek() == "}":
+        text.take(1)
+    elif wrapped:
+        raise _beside(path)
     if text.peek():
         raise InputError("something follows the end of the array", path=path, line=text.line)
+
+
+def _into(path: Path, text: _Text) -> None:
+    """Go to the array that an object holds under its first name, as in {"data": [...]}."""
+    text.take(1)
+    try:
+        name = text.value() if text.peek() == '"' else None
+    except ValueError as error:
+        raise InputError(f"this is not valid JSON ({error})", path=path, line=text.line) from error
+    if name is not None and text.peek() == ":":
+        text.take(1)
+    if text.peek() != "[":
+        raise _beside(path)
+
+
+def _beside(path: Path) -> InputError:
+    return InputError(
+        "a .json file must hold one array [...], or an object with that array and nothing else, as "
+        '{"data": [...]}; this object holds other things: write its array of rows to a file of its own '
+        "(such as: jq .data FILE), or a row a line as .jsonl",
+        path=path,
+        line=1,
+    )
 
 
 class _Text:
