@@ -7,8 +7,10 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -25,6 +27,10 @@ settings.load_profile("unhurried")
 # ten seconds in each process of a fresh clone.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = lambda: providers._local_constants
+
+# A runner makes the whole command line anew for every call, which takes longer than most commands do.
+if hasattr(typer.testing, "_get_command"):
+    typer.testing._get_command = cache(typer.testing._get_command)
 
 
 def pytest_collection_finish() -> None:
