@@ -315,10 +315,14 @@ def summary(tallies: Sequence[Tally]) -> str:
     >>> from fullbench.nouns.call import Usage
     >>> summary([Tally("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)), Tally("b", 160)])
     'Asked 120, known 200, failed 2, cost $1.50.'
+    >>> summary([Tally("a", 0, 10, 10, unasked=70, usage=Usage(dollars=0.3))])
+    'Asked 10, known 0, failed 0, not asked for want of money 70, cost $0.3000.'
     """
     asked, known, failed = (sum(getattr(tally, name) for tally in tallies) for name in ("asked", "known", "failed"))
     over = sum(tally.passed_over for tally in tallies)
     earlier = f", failed for good before {over:,}" if over else ""
+    if unasked := sum(tally.unasked for tally in tallies):
+        earlier += f", not asked for want of money {unasked:,}"
     spent = sum((tally.usage for tally in tallies), Usage())
     least = "at least " if spent.counted < spent.tokens_in else ""
     share = spent.share_cached

@@ -136,7 +136,9 @@ class Caller:
             else:
                 aside = await self._money(self._purse, prompt)
                 if isinstance(aside, str):
-                    return self._failed(prompt, tally, aside if not tries.sent else f"{aside}; {tries.last}")
+                    if not tries.sent:
+                        return self._failed(prompt, tally, aside, "unasked")
+                    return self._failed(prompt, tally, f"{aside}; {tries.last}")
                 before = tally.dollars(line.price)
                 try:
                     result = await self._attempt(body, prompt, guess, tally)
