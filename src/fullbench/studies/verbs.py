@@ -200,7 +200,7 @@ def judge(
             )
         )  # fmt: skip
         if not docket and not sheets:
-            raise InputError("there is no case to hear: no item has as many responses as the ballot shows at once")
+            raise InputError(nothing_to_hear(given))
         if labels is not None:
             voted = labels_of(_held(labels), forms[0] if len(forms) == 1 else None)
             place = str(labels) if isinstance(labels, str | Path) else "labels"

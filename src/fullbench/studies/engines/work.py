@@ -18,6 +18,7 @@ from itertools import islice, takewhile
 from typing import Any, Generic, Protocol, TypeVar
 
 from fullbench.errors import FullbenchError
+from fullbench.models.net.halting import halted_by
 from fullbench.models.net.spending import paid_by
 from fullbench.nouns.call import NOTHING, Usage
 from fullbench.nouns.verdict import Failure, Reader
@@ -219,7 +220,7 @@ class _Work:
         """Ask what is due, and keep what comes back."""
         job = self._job
         try:
-            with paid_by(self._share):
+            with paid_by(self._share), halted_by(lambda: bool(self._stop.reason)):
                 due = self._due()
                 for outcome in engine.ask(job, self._asked(due), self._tally, self._stop):
                     if _not_asked(outcome):
