@@ -43,6 +43,9 @@ from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study, own_cases
 from fullbench.studies.terms import RunTerms, RunTermsByName
 
+MOST_TRIALS = 10_000
+"""So often a case may be heard: what is more is a slip of the hand, and would be counted for hours."""
+
 
 @dataclass(repr=False)
 class Conducted(Shown):
@@ -78,6 +81,8 @@ class Conductor:
         self.study = study
         specs.distinct("ballots", [ballot(spec).spec for spec in study.ballots])
         specs.distinct("criteria", study.criteria)
+        if study.trials > MOST_TRIALS:
+            raise InputError(f"trials are {MOST_TRIALS:,} at the most; found {study.trials:,}")
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark, study.protocol) if study.benchmark else None
         listed = [spec for spec in study.judges if not is_view(spec)]
         listed += [spec for spec in views.member_specs(study) if spec not in listed]

@@ -225,9 +225,9 @@ class Caller:
         patience, since = self._line.limits.patience, self._clock() - self._last_answer
         if trouble.wait is not None and trouble.wait > patience:
             self._end(
-                f"{self._line.server} asks to be left alone for {trouble.wait:,.0f} s ({trouble.message}), and patience "
-                f"lasts {patience:g} s; what was done is kept, and the same command goes on later, or waits with "
-                f"?patience={trouble.wait * 2:.0f}"
+                f"{self._line.server} asks to be left alone for {trouble.wait:,.0f} s ({trouble.message}), and "
+                f"patience lasts {patience:g} s; what was done is kept, and the same command goes on later, or "
+                f"waits with ?patience={trouble.wait * 2:.0f}"
             )
         elif not self._told_of_wait and since + wait > TOLD_AFTER:
             self._told_of_wait = True

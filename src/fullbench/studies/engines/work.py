@@ -52,8 +52,10 @@ class Tally:
     done: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     replies: Counter[str] = field(default_factory=Counter)
-    """How replies were read: `signed`, `unsigned` (see `Reader`), `cut off`, which left no ruling, and `estimated`,
-    whose tokens the server did not count."""
+    """How replies were read: `signed`, `unsigned` (see `Reader`), `cut off`, `thoughts alone` and `wordless`, which
+    left no ruling, and `estimated`, whose tokens the server did not count."""
+    served: Counter[str] = field(default_factory=Counter)
+    """The models that servers say have answered, where they say so."""
     failures: Counter[str] = field(default_factory=Counter)
     usage: Usage = NOTHING
     stopped: str = ""
@@ -337,6 +339,8 @@ class _Work:
                 tally.faults[fault] += 1
                 tally.sample = _first_words(getattr(outcome, "text", "")) or tally.sample
             tally.replies.update(_read_as(outcome))
+            if (replies := getattr(outcome, "exchanges", ())) and replies[-1].served:
+                tally.served[replies[-1].served] += 1
         if self._share is not None:
             self._share.pay(outcome.usage)
         if not self._insist.anyway and not tally.stopped and tally.hopeless and not self._job.proven():
@@ -375,6 +379,8 @@ def _read_as(outcome: Any) -> Iterator[str]:
         yield "signed" if reader.signed else "unsigned"
     if reader.cut and getattr(outcome, "fault", None) == "unreadable":
         yield "cut off"
+    elif getattr(outcome, "fault", None) == "unreadable" and not outcome.text.strip() and outcome.exchanges:
+        yield "thoughts alone" if outcome.exchanges[-1].reasoning else "wordless"
     if reader.estimated:
         yield "estimated"
 
