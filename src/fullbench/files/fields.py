@@ -88,6 +88,11 @@ class Fields:
         meant = f"; write {spelt!r} as {name!r}" if spelt else ""
         return f"the field {name!r} is missing; found {', '.join(self._row) or 'none'}{meant}"
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of what stands in the row."""
+        return list(self._row)
+
     def integer(self, name: str, default: int) -> int:
         value = self.number(name, default)
         if value != int(value):
