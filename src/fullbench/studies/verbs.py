@@ -38,8 +38,9 @@ from fullbench.studies import hear as hearing
 from fullbench.studies import seated, specs
 from fullbench.studies.conduct import Conducted
 from fullbench.studies.engines import Tally
+from fullbench.studies.equate import with_seams
 from fullbench.studies.kinds import conductor
-from fullbench.studies.material import about_labels, enter_labels
+from fullbench.studies.material import about_labels, enter_labels, of_changed_labels
 from fullbench.studies.progress import in_notebook, watching
 from fullbench.studies.rubrics import EACH, ONE, Filled, filled, rubrics_by
 from fullbench.studies.study import Study, own_cases
@@ -173,6 +174,7 @@ def judge(
     `judge(judges, cases, ledger)`.
     """
     voted: list[Verdict] = []
+    place = str(labels) if isinstance(labels, str | Path) else "labels"
     sheets: list[Filled] = []
     given: list[Response] = []
     asked: list[Item] = []
@@ -203,7 +205,6 @@ def judge(
             raise InputError("there is no case to hear: no item has as many responses as the ballot shows at once")
         if labels is not None:
             voted = labels_of(_held(labels), forms[0] if len(forms) == 1 else None)
-            place = str(labels) if isinstance(labels, str | Path) else "labels"
             for sentence in about_labels(place, voted, {item.id for item in asked}, given):
                 warnings.warn(sentence, DataWarning, stacklevel=2)
     bench = [sheet.judge for sheet in sheets] or [
@@ -222,7 +223,8 @@ def judge(
         totals = {name: len(cases) for name, cases in dockets.items()}
         with watching("verdicts", names, totals, quiet=not in_notebook()) as watch:
             _told(hearing.hear(bench, lambda named: dockets[named.name], book, watch=watch), "verdicts")
-        enter_labels(voted, book)
+        for sentence in of_changed_labels(place, enter_labels(voted, book)):
+            warnings.warn(sentence, DataWarning, stacklevel=2)
         ruled = book.record(names, cases={case.key for cases in dockets.values() for case in cases})
         verdicts = with_views((*ruled.verdicts, *voted), [sheet.rubric for sheet in sheets])
         return replace(ruled, verdicts=verdicts) if voted or sheets else ruled
@@ -309,6 +311,7 @@ def report(
     with _open(verdicts, read_only=True) as book:
         columns = seated.columns(book, study=study)
         shown = standard.tables(columns, against=against, corrected=corrected, seed=seed)
+        shown = with_seams(shown, book, study)
         who = seated.settled_by(book, study=study)
         return Tables(seated.noted(book, [*shown, *who], columns, study=study))
 
