@@ -25,7 +25,7 @@ from fullbench.nouns.ballot import Ballot
 from fullbench.nouns.case import Case, Meetings, Orders
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge, models_of
+from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
@@ -42,7 +42,7 @@ from fullbench.studies.equate import with_seams
 from fullbench.studies.kinds import conductor
 from fullbench.studies.material import about_labels, enter_labels, of_changed_labels
 from fullbench.studies.progress import in_notebook, watching
-from fullbench.studies.rubrics import EACH, ONE, Filled, filled, rubrics_by
+from fullbench.studies.rubrics import Filled, filled, rubrics_by, usual_calls
 from fullbench.studies.study import Study, own_cases
 from fullbench.studies.trust import refuse_risks
 
@@ -242,9 +242,7 @@ def _sheets(rubric: Any, judge: Judges, items: Sequence[Item]) -> list[Filled]:
         # A name stands for one rubric in a ledger, and nobody named this one.
         stem = f"criteria-{digest(own or [item.tags.get(OWN, '') for item in items])[:6]}"
         names = {spec: stem if len(judges) == 1 else f"{stem} by {spec}" for spec in judges}
-        tables = {name: {"judge": spec, **own} for spec, name in names.items()}
-    for table in tables.values():
-        table["calls"] = ONE if models_of(specs.judge(table["judge"])) else EACH
+        tables = {name: {"judge": spec, "calls": usual_calls(spec), **own} for spec, name in names.items()}
     return filled(Study("notebook", rubrics=tables), items)
 
 
