@@ -184,7 +184,7 @@ def test_a_kind_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path, kind, m
     ("kind", "old", "new", "said"),
     [
         ("rerank", "keep = 2", "keep = 0", "keep is 1 or more; found 0"),
-        ("rerank", "keep = 2", 'keep = "2"', "keep has the wrong type"),
+        ("rerank", "keep = 2", 'keep = "2"', "keep is a whole number"),
         ("rerank", 'out = "best.jsonl"', "", "out under [rerank]"),
         ("rerank", "[rerank]", "[leaderboard]", "unknown key 'leaderboard'"),
         ("rerank", 'judges = ["length"]', 'judges = ["length", "chance"]', "has one judge"),
