@@ -177,7 +177,9 @@ def test_a_kind_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path, kind, m
         cli("run", study.name, "--json", "--quiet")
         assert sum(server.books()["answered"].values()) == answered
     own = {"schedule", "cost a picture"}
-    assert json.loads(cli("replay", study.name, "--json").stdout) == [table for table in ran if table["name"] not in own]
+    assert json.loads(cli("replay", study.name, "--json").stdout) == [
+        table for table in ran if table["name"] not in own
+    ]
 
 
 @pytest.mark.parametrize(
