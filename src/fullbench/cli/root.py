@@ -43,7 +43,8 @@ def command_of(app: typer.Typer) -> Any:
 
 def _in_words(command: Any) -> None:
     for parameter in command.params:
-        parameter.type.name = PLAIN.get(parameter.type.name, parameter.type.name)
+        if parameter.type.name in PLAIN:
+            parameter.type.name = PLAIN[parameter.type.name]
     for inner in getattr(command, "commands", {}).values():
         _in_words(inner)
 
