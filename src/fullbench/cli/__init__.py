@@ -47,8 +47,8 @@ def _called() -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from typer.main import get_command
 
+    from fullbench.cli.misread import refuse_misread
     from fullbench.cli.starting import application_for
-    from fullbench.cli.twice import refuse_twice
     from fullbench.errors import DataWarning, FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral
 
@@ -70,7 +70,7 @@ def _called() -> int:
             warnings.simplefilter("always", DataWarning)
             warnings.showwarning = show
             command = get_command(application_for(sys.argv[1] if len(sys.argv) > 1 else ""))
-            refuse_twice(command, sys.argv[1:])
+            refuse_misread(command, sys.argv[1:])
             command()
         return 0
     except SystemExit as leaving:

@@ -65,7 +65,12 @@ def judge(
     ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.", rich_help_panel=MORE)] = 0,
     unverified: Annotated[
-        bool, typer.Option("--unverified", help="Judge items too that are marked as not verified (tag verified: no).")
+        bool,
+        typer.Option(
+            "--unverified",
+            help="Judge items too that are marked as not verified (tag verified: no).",
+            rich_help_panel=MORE,
+        ),
     ] = False,
     ledger: LedgerOption = DEFAULT_LEDGER,
     study_name: StudyOption = None,

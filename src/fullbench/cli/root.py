@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
+from typer.core import TyperArgument, TyperOption
 
 
 def leave(code: object, **_: object) -> None:
@@ -27,8 +29,21 @@ def root(
         typer.echo(context.get_help())
 
 
+def in_words(parameter: Any, ctx: object) -> str:  # noqa: ARG001 (typer gives it)
+    """What an option or argument takes, in words of the command line; nothing where it is a switch."""
+    described = parameter.type_descriptor
+    if described.is_choice:
+        return "|".join(map(str, described.choices))
+    kind = described.annotation
+    if get_origin(kind) is list:
+        (kind,) = get_args(kind)
+    return {bool: "", int: "NUMBER", float: "NUMBER", Path: "PATH"}.get(kind, "TEXT")
+
+
 def application() -> typer.Typer:
     """The command line, without commands yet."""
+    for kind in (TyperOption, TyperArgument):  # typer would show Python's own words: <list[str]>, <bool>
+        kind.display_type = in_words  # type: ignore[method-assign, assignment]
     app = typer.Typer(
         name="fullbench",
         help="Judge multimodal models, and judge the judges.",

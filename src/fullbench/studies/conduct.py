@@ -31,7 +31,7 @@ from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.chosen import Panel, among, read_panels
 from fullbench.studies.cleaning import cleaned, rearranged
-from fullbench.studies.dockets import cases_for, counted, unanswered
+from fullbench.studies.dockets import cases_for, counted, nothing_to_hear, unanswered
 from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
@@ -42,6 +42,9 @@ from fullbench.studies.sight import counted as counted_blind
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study, own_cases
 from fullbench.studies.terms import RunTerms, RunTermsByName
+
+MOST_TRIALS = 10_000
+"""So often a case may be heard: what is more is a slip of the hand, and would be counted for hours."""
 
 
 @dataclass(repr=False)
@@ -76,8 +79,10 @@ class Conductor:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        for spec in study.ballots:
-            ballot(spec)
+        specs.distinct("ballots", [ballot(spec).spec for spec in study.ballots])
+        specs.distinct("criteria", study.criteria)
+        if study.trials > MOST_TRIALS:
+            raise InputError(f"trials are {MOST_TRIALS:,} at the most; found {study.trials:,}")
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark, study.protocol) if study.benchmark else None
         seated, self.idle = views.listed(study)
         listed = [spec for spec in study.judges if not is_view(spec)]
@@ -200,6 +205,7 @@ class Conductor:
                     "{n:,} answers are still to be given; verdicts on them are not counted: {why}",
                     n=len(missing), why=sentence(error),
                 )  # fmt: skip
+        self._refuse_empty(expected)
         notes += [
             Note(
                 "plan.second",
@@ -234,6 +240,8 @@ class Conductor:
         refuse_open(ledger.path, [name for who in asked for name in (who.name, *former_names_of(who))])
         tallies: list[Tally] = []
         if self.contestants:
+            given = self.responses(ledger)
+            self._refuse_empty([*given, *plan.stand_ins(self.contestants, self.items, self.study.samples, given)])
             names = [model.name for model in self.contestants]
             with watching("answers", names, len(self.items) * self.study.samples, quiet=terms.quiet) as watch:
                 tallies += answer(
@@ -257,6 +265,11 @@ class Conductor:
             tallies += heard
         return self._look(ledger, responses, tallies, whole=terms.whole)
 
+    def _refuse_empty(self, expected: Sequence[Response]) -> None:
+        """Refuse, before answers are paid for, what leaves nothing to judge when all are there."""
+        if self.benchmark is None and next(self.cases(expected), None) is None:
+            raise InputError(nothing_to_hear(expected))
+
     def replay(self, ledger: Ledger) -> Conducted:
         """The tables of what the ledger holds; nothing is asked, and no key is needed."""
         responses = self.responses(ledger)
@@ -272,10 +285,8 @@ class Conductor:
 
     def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally], *, whole: bool) -> Conducted:
         study = self.study
-        # A ballot named twice would have each of its verdicts read twice: a record holds them once.
-        twice = len({*study.ballots}) < len(study.ballots) or len({*study.criteria}) < len(study.criteria)
         # Panels, cascades and rubrics join what their members ruled: that needs the verdicts themselves.
-        if whole or twice or self.views or self.benchmark is not None:
+        if whole or self.views or self.benchmark is not None:
             record = self.record(ledger, responses)
             source = self._source(record.contestants, record.digest())
             shown = self.tables(record, ledger)
@@ -330,7 +341,7 @@ class Conductor:
     ) -> list[Tally] | None:
         """What came of hearing; None where it was stopped before the cases were counted."""
         stop = terms.stop
-        totals = counted(self.judges, self.cases(responses), self.benchmark, stop)
+        totals = counted(self.judges, self.cases(responses), self.benchmark, stop, responses)
         if totals is None:
             return None
         if self.rubrics:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from fullbench.errors import InputError
-from fullbench.files.folders import left_out
+from fullbench.files.folders import left_out, named_whole
 from fullbench.files.nouns import read_items, read_verdicts
 from fullbench.files.pictures import allowing, without_pictures
 from fullbench.ledger.naming import voter
@@ -74,6 +74,8 @@ def _of_items(study: Study, there: int, taken: int) -> Iterator[str]:
     yield from left_by_limit(taken, there)
     if study.items is not None and study.items.is_dir() and (others := left_out(study.items)):
         yield f"{study.items}: {others}; they were left out."
+    if study.items is not None and study.items.is_dir() and (shared := named_whole(study.items)):
+        yield f"{study.items}: {shared}."
 
 
 def _of_labels(study: Study, read: Material, contestants: Collection[str]) -> Iterator[str]:

@@ -37,6 +37,7 @@ from fullbench.studies import answer as answering
 from fullbench.studies import hear as hearing
 from fullbench.studies import seated, specs
 from fullbench.studies.conduct import Conducted
+from fullbench.studies.dockets import nothing_to_hear
 from fullbench.studies.engines import Tally
 from fullbench.studies.equate import with_seams
 from fullbench.studies.kinds import conductor
@@ -195,6 +196,8 @@ def judge(
         forms = [form.spec if isinstance(form, Ballot) else form for form in named_forms]
         if odd := [form for form in forms if not isinstance(form, str)]:
             raise InputError(f"a ballot is named in words, as 'choice+tie' or 'score:1-5'; found {odd[0]!r}")
+        specs.distinct("ballots", forms)
+        specs.distinct("criteria", _several(criterion))
         docket = list(
             own_cases(
                 asked, given, forms, criteria=_several(criterion), orders=orders,
@@ -202,7 +205,7 @@ def judge(
             )
         )  # fmt: skip
         if not docket and not sheets:
-            raise InputError("there is no case to hear: no item has as many responses as the ballot shows at once")
+            raise InputError(nothing_to_hear(given))
         if labels is not None:
             voted = labels_of(_held(labels), forms[0] if len(forms) == 1 else None)
             for sentence in about_labels(place, voted, {item.id for item in asked}, given):
