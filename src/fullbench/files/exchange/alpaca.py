@@ -81,6 +81,8 @@ def alpaca_eval(path: Path, _options: Mapping[str, str]) -> Brought:
 
 def _array(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     content = read_json(file)
+    if isinstance(content, Mapping) and len(content) == 1:
+        (content,) = content.values()
     if not isinstance(content, list) or not all(isinstance(row, Mapping) for row in content):
         raise InputError("AlpacaEval's files hold one array of objects [{...}]", path=file)
     yield from enumerate(content, 1)

@@ -23,7 +23,7 @@ from fullbench.files.exchange.common import (
 from fullbench.files.exchange.measures import number_of
 from fullbench.files.fields import SIDES, TIES
 from fullbench.files.readers import parse_json
-from fullbench.nouns.item import Item, Part, Turn, parts_content
+from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn, parts_content
 from fullbench.nouns.reproduction import Brought
 from fullbench.nouns.verdict import PEOPLE
 
@@ -40,7 +40,7 @@ def battles(path: Path, options: Mapping[str, str]) -> Brought:
     differently, what the user said is the item, and all that a model answered is its response.
     """
     held = Gathering(path)
-    for file, line, row in rows(path, "*.jsonl", "*.json", "*.parquet"):
+    for file, line, row in rows(path, "*.jsonl", "*.json", "*.parquet", "*.csv"):
         battle = _battle(held, row, file)
         if battle is None:
             continue
@@ -50,7 +50,11 @@ def battles(path: Path, options: Mapping[str, str]) -> Brought:
         opening = Turn("user", (*pictures, *turns[first].parts))
         turns = (*turns[:first], opening, *turns[first + 1 :])
         name = words_of(row.get("question_id", row.get("id"))) or question_id(turns[-1].text)
-        item = held.item(Item(name, turns, tags=tags_of(row)))
+        named = _named_pictures(row.get("conversation_a"))
+        if named:
+            held.leave_out("battles about pictures that the file only names")
+        unseen = {WITHOUT_PICTURES: "\n".join(named)} if named else {}
+        item = held.item(Item(name, turns, tags={**tags_of(row), **unseen}))
         shown = []
         for side, parts in zip("ab", answers, strict=True):
             who = text_of(row, f"model_{side}", path=file, line=line)
@@ -71,8 +75,16 @@ def battles(path: Path, options: Mapping[str, str]) -> Brought:
         turn = row.get("turn")
         earlier = isinstance(turn, int) and 0 < turn < rounds  # else it is the number of rounds, and all were judged
         criterion = words_of(row.get("criterion")) or (f"turn {turn}" if earlier else "overall")
-        held.rule(judge, item, shown, CHOICE, marks, rater=rater, criterion=criterion)
+        if held.rule(judge, item, shown, CHOICE, marks, rater=rater, criterion=criterion):
+            held.leave_out("further battles of the same two answers by the same judge: taken as next trials")
     return held.brought()
+
+
+def _named_pictures(messages: Any) -> list[str]:
+    """Pictures that a conversation has by name alone: FastChat writes ["words", ["name of a picture"]]."""
+    contents = [one.get("content") for one in listed(messages) if isinstance(one, Mapping)]
+    lists = [part for content in contents if isinstance(content, list) for part in content if isinstance(part, list)]
+    return [str(name) for names in lists for name in names]
 
 
 def _battle(

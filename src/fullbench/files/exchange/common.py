@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -106,9 +108,10 @@ def question_id(text: str) -> str:
 def read_json(path: Path) -> Any:
     """A whole JSON file."""
     try:
-        return parse_json(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"it cannot be read ({error.strerror})", path=path) from error
+        content = path.read_bytes()
+        return parse_json((gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig"))
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"it cannot be read ({getattr(error, 'strerror', None) or error})", path=path) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"this is not valid JSON ({error})", path=path) from error
 

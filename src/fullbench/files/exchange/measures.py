@@ -80,7 +80,11 @@ class Measures:
             else:
                 self._held.leave_out(f"values of {_called(one.judge, one.criterion)} outside of {_ends(form)}")
                 continue
-            self._held.rule(one.judge, one.item, [one.shown], form.spec, ruling, criterion=one.criterion, text=one.text)
+            trial = self._held.rule(
+                one.judge, one.item, [one.shown], form.spec, ruling, criterion=one.criterion, text=one.text
+            )
+            if trial:
+                self._held.leave_out(f"further values of {one.judge} on the same answers: taken as next trials")
 
     def _on(self, name: _Name, values: Sequence[float]) -> Real:
         """The scale of one measure, which is said where it is not the usual one."""
