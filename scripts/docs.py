@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
 STYLE = (
     ".md-typeset td:first-child code { overflow-wrap: normal; word-break: normal; }\n"
-    ".md-typeset .shown { overflow-x: auto; padding: 0 0 1em .8em; border-left: 3px solid #9fa8da; }\n"
+    ".md-typeset .shown { overflow-x: auto; margin: 0 0 1.5em; padding-left: .8em; "
+    "border-left: .15em solid #9fa8da; }\n"
     ".md-typeset .shown svg { max-width: 100%; height: auto; }\n"
     ".md-typeset .shown figure { width: auto; margin: 0; text-align: left; }\n"
 )

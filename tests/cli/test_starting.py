@@ -58,14 +58,6 @@ def test_a_metric_as_the_judge_loads_neither_other_commands_nor_what_speaks_to_s
     assert not loaded & {"fullbench.cli.app", "fullbench.cli.people", "fullbench.models.chat", "aiohttp", "scipy"}
 
 
-def test_a_start_does_not_pay_for_what_only_the_site_uses():
-    code = "import sys; sys.argv = ['fullbench', 'list']; from fullbench.cli import main\ntry: main()\n"
-    code += "except SystemExit: print(*sorted(sys.modules), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "fullbench.cli.listing" in done.stderr.split()
-    assert "pydantic" not in done.stderr.split()
-
-
 @pytest.mark.parametrize(("counting", "frozen"), [(False, True), (True, False)])
 def test_a_command_that_ends_looks_for_cycles_once_more_only_for_libraries_that_count_what_is_left(counting, frozen):
     # What is registered first runs last. Libraries made with nanobind have classes of a kind like this one.

@@ -30,8 +30,8 @@ def _joined(option: Any) -> str:
 
 
 def _refuse_no_number(name: str, option: Any, value: str | None) -> None:
-    kind = option.type_descriptor.annotation
-    if value is None or kind not in {int, float}:
+    kind = {"whole number": int, "number": float}.get(option.type.name)
+    if value is None or kind is None:
         return
     try:
         kind(value)

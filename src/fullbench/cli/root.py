@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperArgument, TyperOption
+from typer.main import get_command
 
 
 def leave(code: object, **_: object) -> None:
@@ -29,21 +28,29 @@ def root(
         typer.echo(context.get_help())
 
 
-def in_words(parameter: Any, ctx: object) -> str:  # noqa: ARG001 (typer gives it)
-    """What an option or argument takes, in words of the command line; nothing where it is a switch."""
-    described = parameter.type_descriptor
-    if described.is_choice:
-        return "|".join(map(str, described.choices))
-    kind = described.annotation
-    if get_origin(kind) is list:
-        (kind,) = get_args(kind)
-    return {bool: "", int: "NUMBER", float: "NUMBER", Path: "PATH"}.get(kind, "TEXT")
+PLAIN = {
+    "str": "text", "int": "whole number", "int range": "whole number", "float": "number", "float range": "number",
+}  # fmt: skip
+"""What options and arguments take, as people call it."""
+
+
+def command_of(app: typer.Typer) -> Any:
+    """The commands of an app, whose help has no words of Python beside options and arguments."""
+    command = get_command(app)
+    _in_words(command)
+    return command
+
+
+def _in_words(command: Any) -> None:
+    for parameter in command.params:
+        if parameter.type.name in PLAIN:
+            parameter.type.name = PLAIN[parameter.type.name]
+    for inner in getattr(command, "commands", {}).values():
+        _in_words(inner)
 
 
 def application() -> typer.Typer:
     """The command line, without commands yet."""
-    for kind in (TyperOption, TyperArgument):  # typer would show Python's own words: <list[str]>, <bool>
-        kind.display_type = in_words  # type: ignore[method-assign, assignment]
     app = typer.Typer(
         name="fullbench",
         help="Judge multimodal models, and judge the judges.",

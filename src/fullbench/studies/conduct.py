@@ -31,7 +31,7 @@ from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.chosen import Panel, among, read_panels
 from fullbench.studies.cleaning import cleaned, rearranged
-from fullbench.studies.dockets import cases_for, counted, nothing_to_hear, unanswered
+from fullbench.studies.dockets import cases_for, counted, nothing_to_hear, refuse_slip, unanswered
 from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
@@ -42,9 +42,6 @@ from fullbench.studies.sight import counted as counted_blind
 from fullbench.studies.sight import refuse_blind
 from fullbench.studies.study import Study, own_cases
 from fullbench.studies.terms import RunTerms, RunTermsByName
-
-MOST_TRIALS = 10_000
-"""So often a case may be heard: what is more is a slip of the hand, and would be counted for hours."""
 
 
 @dataclass(repr=False)
@@ -81,8 +78,7 @@ class Conductor:
         self.study = study
         specs.distinct("ballots", [ballot(spec).spec for spec in study.ballots])
         specs.distinct("criteria", study.criteria)
-        if study.trials > MOST_TRIALS:
-            raise InputError(f"trials are {MOST_TRIALS:,} at the most; found {study.trials:,}")
+        refuse_slip(study.trials)
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark, study.protocol) if study.benchmark else None
         seated, self.idle = views.listed(study)
         listed = [spec for spec in study.judges if not is_view(spec)]

@@ -12,6 +12,15 @@ from fullbench.nouns.judge import Judge
 from fullbench.nouns.response import Response
 from fullbench.studies.engines import Stop, Tally
 
+MOST_TRIALS = 10_000
+"""So often a case may be heard: what is more is a slip of the hand, and would be counted for hours."""
+
+
+def refuse_slip(trials: int) -> None:
+    """Refuse a number of trials that nobody means."""
+    if trials > MOST_TRIALS:
+        raise InputError(f"trials are {MOST_TRIALS:,} at the most; found {trials:,}")
+
 
 def cases_for(judge: Judge, cases: Iterable[Case], benchmark: Benchmark | None) -> Iterator[Case]:
     """The cases that are for a judge: all of them, unless the benchmark says otherwise."""
