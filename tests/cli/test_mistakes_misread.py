@@ -137,5 +137,5 @@ def test_studies(cli, desk, slip):
 
 def test_help_has_no_type_words_of_python(tmp_path):
     text = help_texts(tmp_path)
-    assert not re.findall(r"<(?:bool|str|int|float|path|list\[\w+\])[ >]", text)
+    assert not re.findall(r"<(?:bool|str|int|float|list\[\w+\])[ >]", text)
     assert re.search(r"--items +<path>", text)
