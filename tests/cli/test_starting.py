@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.app import app
-from fullbench.cli.starting import GROUPS, PANELS, application_for
+from fullbench.cli.panels import GROUPS, PANELS
+from fullbench.cli.starting import application_for
 from fullbench.nouns import doors
 
 NAMES = [name for names in PANELS.values() for name in names]
