@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.app import app
-from fullbench.cli.commands import GROUPS, PANELS
+from fullbench.cli.panels import GROUPS, PANELS
 from fullbench.cli.starting import application_for
 from fullbench.nouns import doors
 

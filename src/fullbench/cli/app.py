@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fullbench.cli.commands import JUDGE, PANELS, add
+from fullbench.cli.panels import JUDGE, PANELS, add
 from fullbench.cli.plugins import enter
 from fullbench.cli.root import application
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from fullbench.cli.commands import PANELS, add
+from fullbench.cli.panels import PANELS, add
 from fullbench.cli.root import application
 
 

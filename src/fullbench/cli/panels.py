@@ -1,4 +1,4 @@
-"""Our commands and groups by name, each added to an app without the others."""
+"""Our commands and groups: where each is, and in which panel of the help."""
 
 from __future__ import annotations
 
