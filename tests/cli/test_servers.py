@@ -41,7 +41,9 @@ def test_two_servers_in_one_ledger_are_two_judges(cli, data):
 def test_a_label_is_shown_in_place_of_the_address_and_two_servers_still_never_share_a_name(cli, data):
     with FakeServer(says="[[A]]") as one, FakeServer(says="[[B]]") as two:
         for server in (one, two):
-            assert cli("judge", *FILES, "--judge", f"vllm:qwen@{server.url}?label=mine")[0] == 0
+            code, _, err = cli("judge", *FILES, "--judge", f"vllm:qwen@{server.url}?label=mine")
+            assert code == 0
+            assert "fake-2026-11 answered, not qwen" in err, "what was asked for is the model, not the label"
         assert (calls(one), calls(two)) == (72, 72)
         _, out, _ = cli("report", "--json")
         names = {table["name"] for table in json.loads(out) if table["name"].startswith("leaderboard")}

@@ -43,7 +43,7 @@ def of_replies(tally: Tally) -> Iterator[str]:
             f"{tally.name}: {unsigned:,} of {asked:,} replies ({unsigned / asked:.1%}) do not carry the nonce that "
             "their ruling was asked for with; they were read by the strict rule alone"
         )
-    bare = tally.name.split("@")[0].split("+")[0]
+    bare = (tally.model or tally.name).split("@")[0].split("+")[0]
     others = {name: count for name, count in tally.served.items() if not _alike(name, bare)}
     if others:
         named = ", ".join(sorted(others)[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")

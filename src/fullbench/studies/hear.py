@@ -56,7 +56,11 @@ def hear(
     """
     with ledger.sole_soon([judge.name for judge in judges]):
         jobs = [_job(judge, docket, ledger, (specs or {}).get(judge.name), marked or {}) for judge in judges]
-        return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
+        tallies = work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
+    asked = {judge.name: models[0].name for judge in judges if (models := models_of(judge))}
+    for tally in tallies:
+        tally.model = asked.get(tally.name, "")
+    return tallies
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,8 @@ class Tally:
     left no ruling, and `estimated`, whose tokens the server did not count."""
     served: Counter[str] = field(default_factory=Counter)
     """The models that servers say have answered, where they say so."""
+    model: str = ""
+    """The model that a judge asks: a label may stand in the judge's own name."""
     failures: Counter[str] = field(default_factory=Counter)
     usage: Usage = NOTHING
     stopped: str = ""
