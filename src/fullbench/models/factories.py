@@ -95,7 +95,8 @@ def litellm(name: str, options: Mapping[str, str]) -> Model:
     if "://" in name:
         raise InputError(f"'litellm:{name}' holds an address, which litellm would not use; write openai:NAME@URL")
     price = {**PRICE, "price_cached": CACHING["price_cached"]}
-    read = read_options(f"litellm:{name}", options, {**SAMPLING, **LIMITS, **price})
+    limits = {limit: word for limit, word in LIMITS.items() if limit != "hedge"}  # no call of litellm can be called off
+    read = read_options(f"litellm:{name}", options, {**SAMPLING, **limits, **price})
     return LiteLLMModel(
         name, sampling_from(read), limits_from(read), _price(read), cached_price=read.get("price_cached")
     )

@@ -61,6 +61,10 @@ def try_model(model: Model) -> Tried:
     if isinstance(model, ChatModel):
         own = model.limits
         model = replace(model, limits=replace(own, timeout=min(own.timeout, LONGEST), attempts=min(own.attempts, 2)))
+    try:
+        model.answer(())  # asks nothing, looks for the key, and loads what the model needs
+    except ModelError as error:
+        return Tried(model.name, str(error), price=model.price)
     started = time.monotonic()
     seen = _ask(model, Prompt((Turn("user", (_picture(), QUESTION)),)))
     seconds = time.monotonic() - started
@@ -104,9 +108,9 @@ def _picture() -> Picture:
 
 
 def _ask(model: Model, prompt: Prompt) -> Reply | str:
-    """The reply to a prompt, or why there is none."""
+    """The reply to a prompt, or why there is none; a model that no prompt can use says so after its last reply."""
     try:
-        reply = next(iter(model.answer([prompt])))
+        (reply,) = model.answer([prompt])
     except ModelError as error:
         return str(error)
     return reply if reply.error is None else reply.error

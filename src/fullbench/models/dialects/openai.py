@@ -105,9 +105,12 @@ class OpenAI(Dialect):
 
     def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        told = count(usage_of(usage.get("prompt_tokens_details")).get("cached_tokens"))
-        # DeepSeek has a word of its own for it.
-        return count(usage.get("prompt_cache_hit_tokens")) if told is None else told, None
+        details = usage_of(usage.get("prompt_tokens_details"))
+        told = count(details.get("cached_tokens"))
+        # DeepSeek has a word of its own for it. What went into a cache is told by OpenRouter and by litellm.
+        return count(usage.get("prompt_cache_hit_tokens")) if told is None else told, count(
+            details.get("cache_write_tokens")
+        )
 
 
 def _first_tokens(logprobs: Any) -> dict[str, float]:
