@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from fullbench.models.litellm import LiteLLMModel
 from fullbench.models.litellm_library import _from_file, listed_as, sentence, trouble
 from fullbench.models.prices import price_of
 from tests.cloud_server import KEY, SAYS, THOUGHT, CloudServer
+from tests.journeys.commands import call, cli, write_rows
 from tests.making import png
 
 with_litellm = pytest.mark.skipif(
@@ -113,31 +113,14 @@ def test_an_address_in_a_file_never_leads_a_key_of_the_environment_away(monkeypa
     assert set(names) - set(_from_file(names)) == {"AZURE_API_BASE", "OPENAI_API_BASE", "PATH"}
 
 
-@pytest.fixture
-def clouds() -> Iterator[CloudServer]:
-    with CloudServer() as server:
-        yield server
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Path:
+def bench_in(folder: Path) -> Path:
     for place in range(2):
-        (tmp_path / f"{place}.png").write_bytes(png(size=(64, 48 + place)))
+        (folder / f"{place}.png").write_bytes(png(size=(64, 48 + place)))
     rows = [{"id": f"q{place}", "question": "多少?", "pictures": [f"{place}.png"]} for place in range(2)]
+    write_rows(folder / "items.jsonl", rows)
     answers = [{"item": row["id"], "contestant": name, "text": f"By {name}"} for row in rows for name in "ab"]
-    for name, lines in (("items", rows), ("answers", answers)):
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return tmp_path
-
-
-def start(bench: Path, clouds: CloudServer, *words: str, **variables: str) -> subprocess.Popen[str]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "AZURE_"))} | {
-        "AZURE_API_KEY": KEY, "AZURE_API_BASE": clouds.url, "AZURE_API_VERSION": "2024-10-21",
-        "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": "a-secret", "AWS_REGION_NAME": "us-east-1",
-        "AWS_BEDROCK_RUNTIME_ENDPOINT": clouds.url, "AWS_EC2_METADATA_DISABLED": "true", **variables,
-    }  # fmt: skip
-    command = [sys.executable, "-m", "fullbench", *words]
-    return subprocess.Popen(command, cwd=bench, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    write_rows(folder / "answers.jsonl", answers)
+    return folder
 
 
 def judging(*judges: str, ledger: str = "l.ledger") -> list[str]:
@@ -146,18 +129,15 @@ def judging(*judges: str, ledger: str = "l.ledger") -> list[str]:
     return ["judge", *files, *named, "--json"]
 
 
-@with_litellm
-def test_judges_in_both_clouds_keep_the_rules_of_each_api(bench, clouds):
+def judges_in_both_clouds(bench: Path, clouds: CloudServer) -> None:
+    """Each request keeps the rules of its API, and what comes back is counted and paid for by its own."""
     judges = [
         "azure/gpt-4o?max_tokens=300", "azure/gpt-5-mini?effort=low&max_tokens=300",
         "azure/gpt5_series/think-1?effort=low", f"{SONNET}?effort=high&max_tokens=300",
         f"{SONNET.replace('/', '/invoke/')}?effort=low", OPUS, "azure/busy-1", "bedrock/converse/anthropic.busy-2",
         "azure/filter-1", "azure/cut-1", "bedrock/converse/anthropic.filter-2", "bedrock/converse/anthropic.cut-2",
     ]  # fmt: skip
-    run = start(bench, clouds, *judging(*judges))
-    out, err = run.communicate(timeout=280)
-    assert run.returncode == 0, err
-    tables = {table["name"]: table for table in json.loads(out)}
+    tables = cli(*judging(*judges)).tables
     faults = {row[0]: row[1:4] for row in tables["faults"]["rows"]}
     for judge, (verdicts, ruled, refused) in faults.items():
         declined = "filter" in judge or "cut" in judge
@@ -203,7 +183,7 @@ def test_judges_in_both_clouds_keep_the_rules_of_each_api(bench, clouds):
 WRONG: list[tuple[str, dict[str, str], str]] = [
     ("azure/gpt-4o", {"AZURE_API_KEY": "wrong-key-0123"}, r"azure .* has no key .* check AZURE_API_KEY"),
     (SONNET, {"AWS_ACCESS_KEY_ID": "wrong-key-0123"}, r"bedrock .* has no key .* check AWS_ACCESS_KEY_ID"),
-    (SONNET, {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "HOME": "/nowhere"}, r"locate credentials"),
+    (SONNET, {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, r"locate credentials"),
     ("azure/gone", {}, r"'azure/gone'.*deployment for this resource does not exist.*check its name"),
     ("bedrock/converse/anthropic.gone", {}, r"model identifier is invalid.*check its name"),
     ("azure/think-1", {}, r"temperature=default"),
@@ -212,38 +192,54 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
 ]
 
 
-@with_litellm
-def test_what_no_prompt_mends_ends_with_one_sentence(bench, clouds):
-    for batch in (WRONG[:4], WRONG[4:]):
-        runs = [
-            start(bench, clouds, *judging(judge, ledger=f"{place}.ledger"), **variables)
-            for place, (judge, variables, _) in enumerate(batch)
-        ]
-        for run, (judge, _, told) in zip(runs, batch, strict=True):
-            _, err = run.communicate(timeout=280)
-            last = err.strip().splitlines()[-1]
-            assert run.returncode == 2, err
-            assert re.search(told, last), (judge, last)
-            assert "Traceback" not in err
-            assert "wrong-key" not in err
+def wrong_ones() -> None:
+    """What no prompt mends ends with one sentence and code 2, and no key is shown."""
+    for place, (judge, variables, told) in enumerate(WRONG):
+        before = dict(os.environ)
+        os.environ.update(variables)
+        code, done = call(*judging(judge, ledger=f"{place}.ledger"))
+        os.environ.update(before)
+        last = done.stderr.strip().splitlines()[-1]
+        assert code == 2, done
+        assert re.search(told, last), (judge, last)
+        assert "Traceback" not in done.stderr
+        assert "wrong-key" not in done.stderr
 
 
-@with_litellm
-def test_contestants_answer_and_check_says_what_works(bench, clouds):
-    (bench / ".env").write_text(f"AZURE_API_KEY={KEY}\nAZURE_API_BASE={clouds.url}\nAZURE_API_VERSION=2024-10-21\n")
+def contestants_and_check(bench: Path) -> None:
     words = ["answer", "--items", "items.jsonl", "--out", "said.jsonl"]
-    for name in ("azure/gpt-4o?price_in=1&price_out=1", SONNET):
+    for name in ("azure/gpt-4o", SONNET):
         words += ["--contestant", f"litellm:{name}"]
-    runs = [
-        start(bench, clouds, *words, AZURE_API_KEY="", AZURE_API_BASE="", AZURE_API_VERSION=""),
-        start(bench, clouds, "check", f"litellm:{SONNET}"),
-        start(bench, clouds, "check", "litellm:azure/gone"),
-    ]
-    ends = [run.communicate(timeout=280) for run in runs]
-    assert [run.returncode for run in runs] == [0, 0, 1], ends
+    cli(*words)
     said = [json.loads(line) for line in (bench / "said.jsonl").read_text().splitlines()]
     assert sorted((row["item"], row["contestant"].split("+")[0], row["text"]) for row in said) == sorted(
         (item, name, SAYS) for item in ("q0", "q1") for name in ("azure/gpt-4o", SONNET)
     )
-    assert "15.0" in ends[1][0], "the price of Sonnet on Bedrock is known"
-    assert "check its name" in ends[2][1]
+    assert "15.0" in cli("check", f"litellm:{SONNET}").stdout, "the price of Sonnet on Bedrock is known"
+    assert "check its name" in cli("check", "litellm:azure/gone", code=1).stderr
+
+
+@with_litellm
+def test_both_clouds_from_the_command_line(tmp_path):
+    """In a process of its own: litellm leaves sockets open, warns as it likes, and takes seconds to load."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "AZURE_"))}
+    root = Path(__file__).parents[2]
+    env = {**own, "PYTHONPATH": str(root), "AWS_EC2_METADATA_DISABLED": "true", "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "tests.models.test_clouds"]
+    subprocess.run(command, check=True, env=env, cwd=bench_in(tmp_path))
+
+
+def main() -> None:
+    with CloudServer() as clouds:
+        os.environ.update({
+            "AZURE_API_KEY": KEY, "AZURE_API_BASE": clouds.url, "AZURE_API_VERSION": "2024-10-21",
+            "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": "a-secret", "AWS_REGION_NAME": "us-east-1",
+            "AWS_BEDROCK_RUNTIME_ENDPOINT": clouds.url,
+        })  # fmt: skip
+        judges_in_both_clouds(Path.cwd(), clouds)
+        wrong_ones()
+        contestants_and_check(Path.cwd())
+
+
+if __name__ == "__main__":
+    main()

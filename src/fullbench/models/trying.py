@@ -151,7 +151,7 @@ def _headers(model: Model) -> tuple[dict[str, str], bool | None]:
     """What a server says of its limits in the headers of a reply, and whether it gives the chances of tokens."""
     if not isinstance(model, ChatModel) or not isinstance(model.dialect, OpenAI):
         return {}, None
-    body = {"model": model.model, "max_tokens": 1, "logprobs": True, "top_logprobs": 2,
+    body = {"model": model.model, model.dialect.length: 1, "logprobs": True, "top_logprobs": 2,
             "messages": [{"role": "user", "content": "Say A or B."}]}  # fmt: skip
     got = _http(model.dialect.url(model.url, model.model), model.dialect.headers(_key(model)), body)
     if isinstance(got, str):
