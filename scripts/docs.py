@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
 import shutil
 import sys
@@ -16,8 +17,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "LICENSE")
-STYLE = ".md-typeset td:first-child code { overflow-wrap: normal; word-break: normal; }\n"
-"""Names of options break at a hyphen, on a phone, and never in a word."""
+STYLE = (
+    ".md-typeset td:first-child code { overflow-wrap: normal; word-break: normal; }\n"
+    ".md-typeset .shown { overflow-x: auto; margin: 0 0 1.5em; padding-left: .8em; "
+    "border-left: .15em solid #9fa8da; }\n"
+    ".md-typeset .shown svg { max-width: 100%; height: auto; }\n"
+    ".md-typeset .shown figure { width: auto; margin: 0; text-align: left; }\n"
+)
+"""Names of options break at a hyphen, on a phone, and never in a word; what a cell showed scrolls within the page."""
 VARIABLES = {
     "FULLBENCH_CACHE": "The folder of what was fetched once; the user's cache folder where it is not set.",
     "FULLBENCH_CSV": "`raw` writes texts that look like formulas as they are, without an apostrophe in front.",
@@ -45,6 +52,8 @@ def main() -> None:
     (target / "index.md").write_text(readme(), encoding="utf-8")
     (target / "extra.css").write_text(STYLE, encoding="utf-8")
     (target / "gallery.md").write_text(gallery(), encoding="utf-8")
+    for path in (target / "notebooks").glob("*.ipynb"):
+        path.with_suffix(".md").write_text(notebook(path), encoding="utf-8")
     for page in target.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
         depth = len(page.relative_to(target).parts) - 1
@@ -52,6 +61,7 @@ def main() -> None:
         for name in OUTSIDE:
             text = text.replace(f"]({'../' * (depth + 1)}{name})", f"]({here}{name})")
             text = text.replace("](docs/", "](") if page.name == name else text
+        text = re.sub(r"\]\((notebooks/[\w-]+)\.ipynb\)", r"](\1.md)", text)
         # Links into the code lead out of the site: they are shown as names.
         text = re.sub(r"\[([^\]]+)\]\((?:\.\./)+((?:tests|src|scripts)/[^)]+)\)", r"\1 (`\2`)", text)
         page.write_text(text, encoding="utf-8")
@@ -68,18 +78,40 @@ def readme() -> str:
 
 
 def gallery() -> str:
-    """The pictures of pages that the docs show, and where each report page comes from."""
-    pictures = sorted((ROOT / "docs" / "images").rglob("*.png"))
+    """The pictures that the docs show, each with the words and the page it stands with there."""
     lines = [
         "# Gallery",
         "",
-        "Pages and charts as they look; `fullbench demo` and `fullbench report --out report.html` write such pages.",
+        "Pages and charts as they look; `fullbench demo`, `fullbench report --out report.html` and `fullbench serve` "
+        "make such pages.",
         "",
     ]
-    for picture in pictures:
-        place = picture.relative_to(ROOT / "docs").as_posix()
-        lines += [f"**{picture.stem.replace('-', ' ')}**", "", f"![{picture.stem}]({place})", ""]
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        shown = re.findall(r"!\[([^\]]+)\]\((images/[^)]+)\)", text)
+        if shown:
+            title = text.partition("\n")[0].removeprefix("# ")
+            lines += [f"## [{title}]({page.name})", ""]
+        for words, place in shown:
+            lines += [f"**{words}**", "", f"![{words}]({place})", ""]
     return "\n".join(lines)
+
+
+def notebook(path: Path) -> str:
+    """A notebook as it was executed: its words, its code, and what each cell showed."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    lines: list[str] = []
+    for cell in cells:
+        source = "".join(cell["source"])
+        lines += [source, ""] if cell["cell_type"] == "markdown" else ["```python", source, "```", ""]
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if "text/html" in data:
+                shown = " ".join("".join(data["text/html"]).split())
+                lines += [f'<div class="shown">{shown}</div>', ""]
+            else:
+                lines += ["```text", "".join(data.get("text/plain", output.get("text", ""))).rstrip(), "```", ""]
+    return "\n".join([*lines, f"[The notebook itself]({path.name}), to run or to change.", ""])
 
 
 def commands() -> str:

@@ -6,11 +6,15 @@ import gc
 import importlib.util
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from scripts.longest import listed, order
 
 from tests.browsing import PATIENCE
 from tests.postgres import Named, Postgres, programs, server
@@ -26,11 +30,33 @@ settings.load_profile("unhurried")
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = lambda: providers._local_constants
 
+# A runner makes the whole command line anew for every call, which takes longer than most commands do.
+if hasattr(typer.testing, "_get_command"):
+    typer.testing._get_command = cache(typer.testing._get_command)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Workers begin with the files that take longest, then go on with those that have most tests: the small ones at
+    the end leave no worker alone with a long one."""
+    if not hasattr(config, "workerinput"):
+        return
+    places = order(Counter(map(file_of, items)), listed())
+    items.sort(key=lambda item: places[file_of(item)])
+
+
+def file_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
 
 def pytest_collection_finish() -> None:
-    """What was collected lives to the end: a full garbage collection, half a second each time, need not look at it."""
+    """What was collected lives to the end: a full garbage collection, half a second each time, need not look at it.
+
+    With the usual threshold a twentieth of all time goes to looking for cycles among what is new.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ themselves are in `nouns.doors`.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -67,7 +68,19 @@ class Spec:
             if key in options:
                 raise InputError(f"the option {key!r} stands twice in {text!r}; keep one")
             options[key] = value
+            _refuse_misplaced(text, head, value)
         return cls(kind.strip(), name.strip(), options)
+
+
+def _refuse_misplaced(text: str, head: str, value: str) -> None:
+    """Refuse an address, or a second question mark, in the value of an option: what was meant as a server's address
+    would be none, and pictures would go to the provider. A spec may be a value (`reader=openai:small@http://...`)."""
+    before, at, address = value.partition("@http")
+    if at and ":" not in before:
+        meant = f"{head}@http{address}?{text.partition('?')[2].replace(at + address, '', 1)}"
+        raise InputError(f"the address in {text!r} stands behind the options; write it before them: {meant}")
+    if re.fullmatch(r"[^:\s?]*\?\w+=\S*", value):
+        raise InputError(f"{text!r} has a second '?'; options are parted by '&': ?option=value&option=value")
 
 
 def judging() -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import fullbench
 from fullbench import Ledger
 from fullbench.cli.app import app
 from fullbench.ledger.succession import Succession, successions
@@ -63,6 +64,10 @@ def test_every_board_carries_the_seam_once_a_successor_was_equated(call, board, 
     report = json.loads(call("report", "--ledger", board, "--json"))
     assert noted(report) == {("old", "first"): 1, ("new", "first"): 1, ("old", "second"): 0, ("new", "second"): 0}
     assert {row[0]: row[1]["value"] for row in report[0]["rows"]} == ratings
+    for study in (None, "first", "second"):  # the notebook's report is the command's, seams and all
+        own = json.loads(call("report", "--ledger", board, "--json", *(() if study is None else ("--study", study))))
+        plain = [(table.name, [str(note) for note in table.notes]) for table in fullbench.report(board, study=study)]
+        assert plain == [(table["name"], [str(note) for note in table["notes"]]) for table in own]
     leader = json.loads(call("leaderboard", "show", "--ledger", board, "--study", "first", "--judge", "new", "--json"))
     assert leader[0]["name"] == "equated"
     assert noted(leader) == {("new", "first"): 1}

@@ -35,14 +35,20 @@ class Odd(BaseHTTPRequestHandler):
         word = self.path.split("/")[1]
         if word == "hang":
             time.sleep(8)
-        status = {"moved": 307, "none": 200}.get(word, 200)
+        status = {"moved": 307, "busy": 429, "away": 429}.get(word, 200)
         body = {
+            "stream": b'data: {"choices": [{"delta": {"content": "A"}}]}\n\n',
+            "thinks": b'{"choices": [{"message": {"content": null, "reasoning_content": "Hm. [[A]]"}}]}',
+            "silent": b'{"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}',
+            "other": b'{"model": "other-7b", "choices": [{"message": {"content": "[[A]]"}, "finish_reason": "stop"}]}',
             "none": b'{"data": []}', "page": b"<html>Sign in</html>",
             "mumbles": b'{"choices": [{"message": {"content": "Hm, hard to say."}, "finish_reason": "stop"}]}',
         }.get(word, b"{}")  # fmt: skip
         self.send_response(status)
         if word == "moved":
             self.send_header("Location", f"{self.elsewhere}{self.path}")
+        if word in {"busy", "away"}:
+            self.send_header("Retry-After", {"busy": "1", "away": "86400"}[word])
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -189,8 +195,11 @@ def test_certificates_and_their_absence_are_told_apart(cli, desk, odd, tmp_path)
             assert "its certificate is not trusted: self-signed certificate; name the certificate's file in SSL_" in err
         code, _, err = cli(*judged(f"openai:m@{address(odd, 'https')}/page/v1"))
         assert (code, "it speaks no TLS there; write http:// in place of https://" in err) == (2, True)
-        code, _, err = cli(*judged(f"openai:m@{address(secure)}/page/v1?patience=1&attempts=2&rest=0.1&backoff=0.01"))
-        assert "does the server want https://?" in err
+        for words in (judged(f"openai:m@{address(secure)}/page/v1"), ("check", f"{address(secure)}/page/v1")):
+            began = time.monotonic()
+            code, _, err = cli(*words)
+            assert (code, "speaks TLS there; write https:// in place of http://" in err) == (2, True), err
+            assert time.monotonic() - began < 60, "not for all of the patience of 600 s"
     finally:
         secure.shutdown()
         secure.server_close()
@@ -238,3 +247,55 @@ def test_init_names_the_file_that_was_asked_for_and_what_is_not_there(cli, desk)
     assert code == 0
     assert "gone.jsonl: there is no such file or folder yet" in err
     assert "items.jsonl:" not in err
+
+
+SAID = [
+    ("stream", 2, "it sends a stream of events", "let it answer in one piece"),
+    ("away", 2, "asks to be left alone for 86,400 s", "or waits with ?patience=172800"),
+    ("thinks", 0, "4 of 4 replies were thoughts alone and rule nothing", "?max_tokens=4096"),
+    ("silent", 0, "4 of 4 replies had no words and rule nothing", "`fullbench check`"),
+    ("other", 0, "the server says that other-7b answered, not m (4 of 4 replies)", "Asked 4, known 0, failed 0"),
+]
+
+
+@pytest.mark.parametrize("come", SAID)
+def test_what_comes_back_is_said_at_the_end(cli, desk, odd, come):
+    how, code, what, more = come
+    left, _, err = cli(*judged(f"openai:m@{address(odd)}/{how}/v1"))
+    assert left == code, err
+    assert what in err
+    assert more in err
+
+
+def test_a_server_that_is_busy_is_told_of_and_check_does_not_wait_for_it_for_ever(cli, desk, odd, monkeypatch):
+    monkeypatch.setattr("fullbench.models.trying.LONGEST", 7.0)
+    code, _, err = cli("check", f"openai:m@{address(odd)}/busy/v1")
+    assert code == 1
+    assert "has too much to do (429" in err
+    assert err.count("calls wait for it, 7 s at the most") >= 1
+
+
+def test_proxies_of_socks_are_refused_and_none_stands_before_this_machine(cli, desk, odd, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ALL_PROXY", "socks5://me:hush-hush@127.0.0.1:9")
+    code, out, err = cli(*judged("openai:gpt-4o"))
+    assert code == 2
+    assert "all_proxy names a proxy that speaks SOCKS, which is not spoken here" in err
+    assert "hush-hush" not in out + err
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    code, _, err = cli(*judged("openai:gpt-4o?attempts=1&backoff=0.01"))
+    assert "no connection through the proxy 127.0.0.1:9 (" in err
+    code, _, err = cli("check", f"{address(odd)}/none/v1")
+    assert "serves no model at all" in err, "this machine is asked without a proxy, by check too"
+
+
+def test_nothing_is_paid_for_that_leaves_nothing_to_judge(cli, desk, odd):
+    lines = ['name = "s"', 'items = "items.jsonl"', 'judges = ["length"]', 'ballots = ["choice", "ranking"]']
+    lines.append(f'contestants = ["openai:m@{address(odd)}/other/v1"]')
+    (desk / "study.toml").write_text("\n".join(lines))
+    for command in ("run", "plan"):
+        code, out, err = cli(command, "study.toml")
+        assert (code, out) == (2, "")
+        assert "as many responses as the ballots show at once (one at the most); let another contestant answer" in err
+    assert odd.RequestHandlerClass.seen == [], "nobody was asked"  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A single command is made without the others, and is the same command."""
+"""A single command or group is made without the others, and is the same."""
 
 from __future__ import annotations
 
@@ -9,25 +9,35 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.app import app
-from fullbench.cli.starting import SINGLE, application_for
+from fullbench.cli.starting import GROUPS, PANELS, application_for
+from fullbench.nouns import doors
+
+NAMES = [name for names in PANELS.values() for name in names]
 
 
 def test_what_is_made_alone_is_what_stands_among_all():
     functions = {command.name: command.callback for command in app.registered_commands}
-    for name, place in SINGLE.items():
-        (alone,) = application_for(name).registered_commands
-        assert alone.callback is functions[name]
-        assert alone.callback.__module__ == f"fullbench.cli.{place}"
+    groups = {group.name: group.typer_instance for group in app.registered_groups}
+    assert set(groups) == set(GROUPS)
+    assert set(functions) | set(groups) == {*NAMES, *doors.names("commands")}
+    for name in NAMES:
+        single = application_for(name)
+        alone = [*single.registered_commands, *single.registered_groups]
+        assert [one.name for one in alone] == [name]
+        if name in GROUPS:
+            assert alone[0].typer_instance is groups[name]
+        else:
+            assert alone[0].callback is functions[name]
 
 
-@pytest.mark.parametrize("name", SINGLE)
+@pytest.mark.parametrize("name", NAMES)
 def test_alone_it_has_the_same_help_and_the_same_complaints(name):
     for words in ([name, "--help"], [name, "--no-such-option"]):
         alone, among = (CliRunner().invoke(made, words) for made in (application_for(name), app))
         assert (alone.exit_code, alone.output) == (among.exit_code, among.output)
 
 
-@pytest.mark.parametrize("first", ["", "--version", "--help", "no-such-command", "ledger"])
+@pytest.mark.parametrize("first", ["", "--version", "--help", "no-such-command", "simulate"])
 def test_any_other_word_meets_all_commands(first):
     assert application_for(first) is app
 

@@ -36,12 +36,14 @@ BASE = "judge --items items.jsonl --judge length --ballot choice"
         ("report --ledger a.ledger --study one --study two", "--study"),
         ("ledger export --to a.csv --to b.csv", "--to"),
         ("run --budget 1 study.toml --budget 2", "--budget"),
+        ("serve --port 8000 --port 8001", "--port"),
     ],
 )
 def test_one_value_counts(cli, desk, words, option):
     code, out, err = cli(*words.split())
     assert (code, out) == (2, "")
-    assert err == f"fullbench: {option} stands twice, and one value counts; leave one out, or join the files into one\n"
+    join = ", or join the files into one" if option in {"--items", "--responses"} else ""
+    assert err == f"fullbench: {option} stands twice, and one value counts; leave one out{join}\n"
     assert not list(desk.glob("*.ledger")), "nothing is begun"
 
 
@@ -75,3 +77,21 @@ def test_a_study_without_a_name_is_not_mixed_with_others(cli, desk, name):
         code, _, err = cli(*f"{BASE} --responses both.jsonl --study".split(), name)
         assert (code, "--study names a study, and what was given is blank" in err) == (2, True), err
     assert not list(desk.glob("*.ledger"))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (f"{BASE} --responses x.jsonl --ballot choice", "two of the ballots are the same: choice; leave one out"),
+        (f"{BASE} --responses x.jsonl --ballot score:1-5 --ballot score:01-5", "the same: score:1-5; leave one out"),
+        (
+            f"{BASE} --responses x.jsonl --criterion a --criterion b --criterion a",
+            "two of the criteria are the same: a",
+        ),
+    ],
+)
+def test_a_ballot_or_criterion_named_twice_is_not_counted_twice(cli, desk, words, told):
+    code, out, err = cli(*words.split())
+    assert (code, out) == (2, "")
+    assert told in err
+    assert not list(desk.glob("*.ledger")), "nothing is begun"

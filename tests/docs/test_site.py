@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -35,6 +36,26 @@ def test_every_link_leads_somewhere(pages):
             if "://" not in link and not link.startswith("mailto:") and not (page.parent / link).exists():
                 wrong.append(f"{page.relative_to(pages)}: {link}")
     assert wrong == []
+
+
+def test_notebooks_are_pages_with_what_their_cells_showed(pages):
+    links = (pages / "notebooks.md").read_text(encoding="utf-8")
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        page = (pages / "notebooks" / f"{path.stem}.md").read_text(encoding="utf-8")
+        assert f"](notebooks/{path.stem}.md)" in links
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            assert "".join(cell["source"]) in page
+            for output in cell.get("outputs", ()):
+                shown = output["data"].get("text/html", output["data"]["text/plain"])
+                assert " ".join("".join(shown).split()) in " ".join(page.split())
+
+
+def test_the_gallery_has_every_picture_with_its_words(pages):
+    gallery = (pages / "gallery.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[([^\]]+)\]\((images/[^)]+)\)", gallery)
+    there = {path.relative_to(pages).as_posix() for path in (pages / "images").rglob("*.png")}
+    assert {place for _, place in shown} == there
+    assert all(f"**{words}**" in gallery for words, _ in shown)
 
 
 def test_the_reference_has_every_command_setting_and_name(pages):

@@ -216,8 +216,8 @@ def _doors(record, columns, by_ledger, *, cards):
             assert cells(card(record, judge, columns=columns).tables, *names) == mine
 
 
-@pytest.mark.parametrize("block", range(5))
-def test_fifty_random_ledgers_say_the_same_at_every_door(block, tmp_path):
+@pytest.mark.parametrize("block", range(2))
+def test_twenty_random_ledgers_say_the_same_at_every_door(block, tmp_path):
     for seed in range(10 * block, 10 * block + 10):
         check(tmp_path, seed, cards=seed % 5 == 0)
 
@@ -225,7 +225,7 @@ def test_fifty_random_ledgers_say_the_same_at_every_door(block, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(20))
 def test_a_thousand_random_ledgers_say_the_same_at_every_door(block, tmp_path):
-    for seed in range(50 + 50 * block, 100 + 50 * block):
+    for seed in range(20 + 50 * block, 70 + 50 * block):
         check(tmp_path, seed)
 
 

@@ -138,7 +138,7 @@ def test_samples_of_lm_eval_and_lmms_eval(cli, tmp_path):
     assert items["gsm8k/2"].question == "Prompt 2"
     assert said["gsm8k/3", "my-model", 0].text == "out 3"
     assert [v.marks[0] for v in ruled if v.judge == "exact_match"] == [0, 1, 0, 1]
-    assert {v.judge for v in ruled} == {"exact_match"}, "55 is no share, and was counted as left out"
+    assert {(v.judge, v.ballot) for v in ruled} == {("exact_match", "real:0-1"), ("bleu", "real:55-56")}
 
 
 def test_vlmevalkit_tables_and_sheets(cli, tmp_path):
@@ -287,7 +287,7 @@ def test_hugging_face_both_ways(cli, tmp_path):
     [
         (("import", "vlmevalkt", "x", "--out", "o"), "did you mean 'vlmevalkit'"),
         (("import", "arena", "nowhere", "--out", "o"), "no such file or folder"),
-        (("import", "arena", "x.json", "--out", "o"), "no item was found"),
+        (("import", "arena", "x.json", "--out", "o"), "1 battles without a conversation or a question"),
         (("import", "inspect", "x.json", "--out", "o"), "no log of Inspect"),
         (("import", "alpaca", "y.json", "--out", "o"), "'instruction' is missing"),
         (("import", "huggingface", "y.json", "--out", "o", "--option", "colour=x"), "unknown option 'colour'"),

@@ -162,7 +162,13 @@ def test_a_folder_of_pictures(tmp_path):
     (tmp_path / "notes.txt").write_text("not a picture")
     assert [(i.id, i.question) for i in read_items(tmp_path, question="what?")] == [("a", "what?"), ("b", "what?")]
     (tmp_path / "a.jpg").write_bytes(png(2))
-    with pytest.raises(InputError, match="'a' occurs twice"):
+    found = list(read_items(tmp_path, question="what?"))
+    assert [item.id for item in found] == ["a.PNG", "a.jpg", "b"], "endings tell apart what has one name"
+    for name in ("c.png", "d.png"):
+        (tmp_path / name).write_bytes(png(3)[:-20])
+    with pytest.raises(
+        InputError, match=r"2 pictures here cannot be used: c\.png, d\.png; of the first: .*c\.png' is cut"
+    ):
         list(read_items(tmp_path, question="what?"))
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.cli.app import app
+from fullbench.cli.root import command_of
 from fullbench.errors import FullbenchError
 from fullbench.studies.specs import contestant, judge
 
-__all__ = ["FullbenchError", "app", "contestant", "judge", "openapi"]
+__all__ = ["FullbenchError", "app", "command_of", "contestant", "judge", "openapi"]
 
 
 def openapi(folder: Path) -> dict[str, Any]:

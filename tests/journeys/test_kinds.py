@@ -150,16 +150,15 @@ def held(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path, kind):
+def test_a_kind_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path, kind, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-key")
     with FakeServer(says="[[A]]" if kind != "rerank" else "[[4]]", answers=9) as server:
         options = "mode=direct&concurrency=2&price_in=1&price_out=2"
         judge = f"openai:judge@{server.url}?{options}"
         peers = tuple(f"openai:m{n}@{server.url}?concurrency=2&label=m{n}&price_in=1&price_out=2" for n in (1, 2, 3))
         study = lay_out(tmp_path, kind, judge, peers)
-        planned = start(tmp_path, "plan", study.name, "--json")
-        out, err = planned.communicate(timeout=LONG)
-        assert planned.returncode == 0, err
-        (plan,) = json.loads(out)
+        (plan,) = json.loads(cli("plan", study.name, "--json").stdout)
         whole = dict(zip(plan["columns"], plan["rows"][-1], strict=True))
         assert whole["calls"] > 9
         assert whole["dollars"] > 0
@@ -169,30 +168,25 @@ def test_a_kind_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path, kind):
         process.communicate(timeout=LONG)
         before = held(tmp_path)
         server.more()
-        again = start(tmp_path, "run", study.name, "--json", "--quiet")
-        out, err = again.communicate(timeout=LONG)
-        assert again.returncode == 0, err
-        ran = json.loads(out)
+        ran = json.loads(cli("run", study.name, "--json", "--quiet").stdout)
         after = held(tmp_path)
         assert 4 <= before < after
         answered = sum(server.books()["answered"].values())
         assert answered <= after + 9 - before + 4  # what was in flight when it was killed may be asked again
         assert whole["calls"] == after
-        last = start(tmp_path, "run", study.name, "--json", "--quiet")
-        last.communicate(timeout=LONG)
+        cli("run", study.name, "--json", "--quiet")
         assert sum(server.books()["answered"].values()) == answered
-    replayed = start(tmp_path, "replay", study.name, "--json")
-    out, err = replayed.communicate(timeout=LONG)
-    assert replayed.returncode == 0, err
     own = {"schedule", "cost a picture"}
-    assert json.loads(out) == [table for table in ran if table["name"] not in own]
+    assert json.loads(cli("replay", study.name, "--json").stdout) == [
+        table for table in ran if table["name"] not in own
+    ]
 
 
 @pytest.mark.parametrize(
     ("kind", "old", "new", "said"),
     [
         ("rerank", "keep = 2", "keep = 0", "keep is 1 or more; found 0"),
-        ("rerank", "keep = 2", 'keep = "2"', "keep has the wrong type"),
+        ("rerank", "keep = 2", 'keep = "2"', "keep is a whole number"),
         ("rerank", 'out = "best.jsonl"', "", "out under [rerank]"),
         ("rerank", "[rerank]", "[leaderboard]", "unknown key 'leaderboard'"),
         ("rerank", 'judges = ["length"]', 'judges = ["length", "chance"]', "has one judge"),

@@ -334,7 +334,7 @@ def test_people_settle_what_both_judges_of_a_cascade_leave_in_doubt():
         ("quorum = 3", "quorum = 4", "a quorum of 4 is more than the 3 members"),
         ('rule = "mean"', 'rule = "median"', "unknown rule 'median'; known: majority, mean, agreement"),
         ('rule = "mean"', 'rules = "mean"', "unknown key 'rules'; known: members, rule, quorum"),
-        ('rule = "mean"', "rule = 3", "rule has the wrong type"),
+        ('rule = "mean"', "rule = 3", "rule is a text"),
         ('"panel:mean"', '"panel:none"', "there is no 'panel:none'"),
         ('members = ["length", "chance?seed=1"]', 'members = ["length"]', "needs two members or more"),
         ('members = ["length", "chance?seed=1"]', "", "the key 'members' is missing"),

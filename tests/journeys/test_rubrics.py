@@ -291,6 +291,22 @@ def test_a_rubric_is_proposed_confirmed_and_learned_with_a_gain_on_items_held_ou
                                        "--rubric", out, "--quiet")  # fmt: skip
 
 
+def test_judge_fills_in_a_rubric_beside_a_ballot_whoever_judges(tmp_path):
+    with ScriptedServer({"m": filler}) as server:
+        files, model = labelled(tmp_path, server.url, items=4), f"vllm:m@{server.url}"
+        (tmp_path / "own.toml").write_text(RUBRIC, encoding="utf-8")
+        words = ("judge", *files, "--judge", "length", "--judge", "chance?seed=1", "--ballot", "score:1-5")
+        tables = json.loads(cli(*words, "--rubric", tmp_path / "own.toml", "--json", "--quiet"))
+        assert "rubric:own by" in cli("judge", *files, "--judge", "length", "--judge", model, "--rubric",
+                                      tmp_path / "own.toml", "--quiet")  # fmt: skip
+        assert len(server.asked) == 12, "a sheet for each answer"
+    (faults,) = [table for table in tables if table["name"] == "faults"]
+    counts = {(row[0], row[1]): row[3] for row in faults["rows"]}
+    for judge in ("length", "chance?seed=1"):
+        assert {who for who, _ in counts} >= {judge, f"rubric:own by {judge}"}
+    assert {criterion for _, criterion in counts} == {"overall", *WORDS}
+
+
 def held_out_items(folder, weights, rows):
     """The items of the test, by recomputing each correlation with numpy from the files alone."""
     import numpy as np

@@ -45,10 +45,9 @@ def _called() -> int:
     atexit.register(_leave_memory)
     # Our matrices are small: on a busy machine threads that wait for each other took longer than one (2.0 s, not 0.7).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from typer.main import get_command
-
+    from fullbench.cli.misread import refuse_misread
+    from fullbench.cli.root import command_of
     from fullbench.cli.starting import application_for
-    from fullbench.cli.twice import refuse_twice
     from fullbench.errors import DataWarning, FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral
 
@@ -69,8 +68,8 @@ def _called() -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
             warnings.showwarning = show
-            command = get_command(application_for(sys.argv[1] if len(sys.argv) > 1 else ""))
-            refuse_twice(command, sys.argv[1:])
+            command = command_of(application_for(sys.argv[1] if len(sys.argv) > 1 else ""))
+            refuse_misread(command, sys.argv[1:])
             command()
         return 0
     except SystemExit as leaving:

@@ -64,7 +64,7 @@ def answer(
 
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
-    from fullbench.files.folders import left_out
+    from fullbench.files.folders import left_out, named_whole
     from fullbench.files.nouns import read_items, write_responses
     from fullbench.files.pictures import allowing
     from fullbench.files.pictures import without_pictures as unseen
@@ -88,6 +88,8 @@ def answer(
         say(line)
     if items.is_dir() and (others := left_out(items)):
         say(f"{items}: {others}; they were left out.")
+    if items.is_dir() and (shared := named_whole(items)):
+        say(f"{items}: {shared}.")
     refuse_blind(asked, models, (), allowed=without_pictures)
     plan.ready(models, budget)
     names = [model.name for model in models]

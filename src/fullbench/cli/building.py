@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, EngineOption, LedgerOption, asking_from, say, stoppable
+from fullbench.cli.compose import compose_app
 
 if TYPE_CHECKING:
     from fullbench.studies.building import Built, Change
@@ -21,6 +22,7 @@ PromptsOption = Annotated[
 PromptOption = Annotated[str | None, typer.Option(help="One prompt for all pictures, in place of --prompts.")]
 
 
+@compose_app.command("blur")
 def blur(
     folder: FolderArgument,
     out: OutOption,
@@ -51,6 +53,7 @@ def blur(
     _worsen(folder, changes, out, prompts, prompt)
 
 
+@compose_app.command("distort")
 def distort(
     folder: FolderArgument,
     out: OutOption,
@@ -92,6 +95,7 @@ def _write(built: Built, out: Path) -> None:
     say(f"Next: fullbench run {out / 'study.toml'}")
 
 
+@compose_app.command("grid")
 def grid(
     template: Annotated[str, typer.Argument(help="A prompt with slots: 'a {age} {gender} nurse'.")],
     axis: Annotated[list[str], typer.Option(help="SLOT=VALUE,VALUE,...; an empty value leaves the word out.")],
@@ -118,6 +122,7 @@ def grid(
     say(f"Written: {out} ({count} prompts that wait for a picture; then: fullbench compose group)")
 
 
+@compose_app.command("group")
 def group(
     rows: Annotated[Path, typer.Argument(help="The file that `grid` wrote, with a picture in every row.")],
     prompt: Annotated[str, typer.Option(help="What all pictures are judged by: 'a nurse'.")],
@@ -135,6 +140,7 @@ def group(
     _write(grouped(name or rows.stem, prompt, rows), out)
 
 
+@compose_app.command("sanitise")
 def sanitise(
     prompts: Annotated[Path, typer.Argument(help="Unsafe prompts: a file with the column prompt.")],
     model: Annotated[str, typer.Option(help="Who writes them again, as KIND:NAME?OPTIONS.")],

@@ -7,16 +7,18 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.common import say
-from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, settings_of
+from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, people_app, settings_of
 
 NameArgument = Annotated[str, typer.Argument(help="The study's name.")]
 
 
+@people_app.command("open")
 def open_(name: NameArgument, database: DatabaseOption = None, data: DataOption = DATA) -> None:
     """Open a study again."""
     _state(name, "open", database, data)
 
 
+@people_app.command("close")
 def close(name: NameArgument, database: DatabaseOption = None, data: DataOption = DATA) -> None:
     """Close a study: nobody votes any more, and its cases are shown to everybody again."""
     _state(name, "closed", database, data)
@@ -32,6 +34,7 @@ def _state(name: str, state: str, database: str | None, data: DataOption) -> Non
     say(f"The study {name!r} is {state}.")
 
 
+@people_app.command("set")
 def set_(
     name: NameArgument,
     results: Annotated[
@@ -75,6 +78,7 @@ def set_(
     say(f"The study {name!r}: {said}.")
 
 
+@people_app.command("assign")
 def assign(
     name: NameArgument,
     person: Annotated[list[str], typer.Argument(help="Names of accounts.")],

@@ -77,6 +77,8 @@ def _models(target: str, *, safe: bool) -> list[Model]:
         raise InputError(f"{target!r} looks like an address; write http://{bare}, with /v1 where the server has it")
     if Path(target).suffix == ".toml" or Path(target).is_file():
         return _of_study(Path(target), safe=safe)
+    if Path(target).is_dir():
+        raise InputError(f"{target!r} is a folder; give a server's address, a model's spec, or a study (.toml)")
     asked = plan.models_asked([specs.judge(target)])
     return list(asked)
 
@@ -129,7 +131,8 @@ def _sentences(entry: Tried) -> list[str]:
         lines.append(f"{entry.name}: {entry.error}")
     if entry.works and entry.sees is False:
         said = " ".join(entry.said.split())[:120]
-        lines.append(f"{entry.name}: it did not see the picture (blue left, yellow right); it said: {said}")
+        told = f"it said: {said}" if said else "it said nothing in words: does it only think, or call tools?"
+        lines.append(f"{entry.name}: it did not see the picture (blue left, yellow right); {told}")
     bare = entry.name.split("@")[0]
     if entry.listed is not None and not any(bare.startswith(name) for name in entry.listed):
         lines.append(f"{entry.name}: the server does not list this model; it lists {', '.join(entry.listed[:5])}")

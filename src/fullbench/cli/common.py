@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fullbench.cli.replies import of_replies
 from fullbench.cli.streams import Nowhere
 from fullbench.errors import FullbenchError, InputError
 from fullbench.hygiene import neutral
@@ -59,13 +60,18 @@ PicturesFromOption = Annotated[
 ]
 WithoutPicturesOption = Annotated[
     bool,
-    typer.Option("--without-pictures", help="Go on where items name pictures that are not here; tables count these."),
+    typer.Option(
+        "--without-pictures",
+        help="Go on where items name pictures that are not here; tables count these.",
+        rich_help_panel=MORE,
+    ),
 ]
 FetchUrlsOption = Annotated[
     bool,
     typer.Option(
         "--fetch-urls",
         help="Fetch pictures that data files name by http(s) addresses; never from private networks.",
+        rich_help_panel=MORE,
     ),
 ]
 
@@ -281,7 +287,7 @@ def closing(tallies: Sequence[Tally], *, what: str) -> int:
     for tally in tallies:
         for notice in tally.notices:
             say(notice)
-        for line in _of_replies(tally):
+        for line in of_replies(tally):
             say(line)
         for error, count in tally.failures.most_common(3):
             say(f"{tally.name}: {count} failed: {error}")
@@ -315,36 +321,19 @@ def summary(tallies: Sequence[Tally]) -> str:
     >>> from fullbench.nouns.call import Usage
     >>> summary([Tally("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)), Tally("b", 160)])
     'Asked 120, known 200, failed 2, cost $1.50.'
+    >>> summary([Tally("a", 0, 10, 10, unasked=70, usage=Usage(dollars=0.3))])
+    'Asked 10, known 0, failed 0, not asked for want of money 70, cost $0.3000.'
     """
     asked, known, failed = (sum(getattr(tally, name) for tally in tallies) for name in ("asked", "known", "failed"))
     over = sum(tally.passed_over for tally in tallies)
     earlier = f", failed for good before {over:,}" if over else ""
+    if unasked := sum(tally.unasked for tally in tallies):
+        earlier += f", not asked for want of money {unasked:,}"
     spent = sum((tally.usage for tally in tallies), Usage())
     least = "at least " if spent.counted < spent.tokens_in else ""
     share = spent.share_cached
     cached = f" ({least}{share:.0%} of the tokens sent came from the server's cache)" if share else ""
     return f"Asked {asked:,}, known {known:,}, failed {failed:,}{earlier}, cost {money(spent)}{cached}."
-
-
-def _of_replies(tally: Tally) -> Iterator[str]:
-    """What a user should know of how replies were read."""
-    cut, unsigned, estimated = (tally.replies[kind] for kind in ("cut off", "unsigned", "estimated"))
-    if estimated:
-        yield (
-            f"{tally.name}: of {estimated:,} of {tally.done:,} replies the server did not say how many tokens they "
-            "took, or said what no count is; their cost is estimated from their lengths"
-        )
-    if cut:
-        yield (
-            f"{tally.name}: {cut:,} replies were cut off by the limit on their length and rule nothing; raise "
-            "max_tokens in the judge's spec (as in ?max_tokens=4096)"
-        )
-    if unsigned:
-        asked = unsigned + tally.replies["signed"]
-        yield (
-            f"{tally.name}: {unsigned:,} of {asked:,} replies ({unsigned / asked:.1%}) do not carry the nonce that "
-            "their ruling was asked for with; they were read by the strict rule alone"
-        )
 
 
 def lonely(record: Record, *, comparing: bool) -> None:

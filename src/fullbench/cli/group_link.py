@@ -8,10 +8,11 @@ import typer
 
 from fullbench.cli.campaigns import NameArgument
 from fullbench.cli.common import say
-from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, organiser, settings_of
+from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, organiser, people_app, settings_of
 from fullbench.errors import InputError
 
 
+@people_app.command("link")
 def link(
     name: NameArgument,
     places: Annotated[int, typer.Option(help="How many people may come.")] = 100,

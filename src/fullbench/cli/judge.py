@@ -65,7 +65,12 @@ def judge(
     ] = False,
     seed: Annotated[int, typer.Option(help="For whatever is drawn at random.", rich_help_panel=MORE)] = 0,
     unverified: Annotated[
-        bool, typer.Option("--unverified", help="Judge items too that are marked as not verified (tag verified: no).")
+        bool,
+        typer.Option(
+            "--unverified",
+            help="Judge items too that are marked as not verified (tag verified: no).",
+            rich_help_panel=MORE,
+        ),
     ] = False,
     ledger: LedgerOption = DEFAULT_LEDGER,
     study_name: StudyOption = None,
@@ -102,6 +107,7 @@ def judge(
     from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.case import ORDERS
+    from fullbench.nouns.rubric import RUBRIC
     from fullbench.reports.files import check_page
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.engines import Insistence
@@ -117,10 +123,11 @@ def judge(
         check_page(report)
     if orders not in ORDERS:
         raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
+    rubrics = {} if rubric is None else rubrics_by(judges, rubric)
     study = Study(
         "judge", items=items, question=question, limit=limit, responses=responses, labels=labels,
-        judges=tuple(judges) if ballots else (), ballots=tuple(ballots or ()),
-        rubrics=rubrics_by(judges, rubric) if rubric is not None else {},
+        judges=(*judges, *(f"{RUBRIC}{name}" for name in rubrics)) if ballots else (), ballots=tuple(ballots or ()),
+        rubrics=rubrics,
         criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
         ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
         pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls, without_pictures=without_pictures,

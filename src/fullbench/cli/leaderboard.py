@@ -305,7 +305,6 @@ def show_board(
     """
     from dataclasses import replace
 
-    from fullbench.audit.equate import with_seams
     from fullbench.errors import InputError
     from fullbench.figures import corrected as corrections
     from fullbench.figures import joint
@@ -314,6 +313,7 @@ def show_board(
     from fullbench.nouns.text import length_of
     from fullbench.nouns.verdict import PEOPLE
     from fullbench.studies import board_tables, seated, submissions
+    from fullbench.studies.equate import with_seams
 
     with Ledger(ledger, read_only=True, study=study) as book:
         judge = seated.judges_named(book, [judge])[0] if judge else None

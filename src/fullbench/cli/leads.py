@@ -8,12 +8,13 @@ import typer
 
 from fullbench.cli.campaigns import NameArgument
 from fullbench.cli.common import JsonOption, say, show
-from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, organiser, settings_of
+from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, organiser, people_app, settings_of
 from fullbench.errors import InputError
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 
 
+@people_app.command("splits")
 def splits(
     name: NameArgument,
     every: Annotated[bool, typer.Option("--all", help="All tasks on which people are not of one mind.")] = False,
@@ -48,6 +49,7 @@ def splits(
     show([Table("splits", Note("cli.people.title.splits", "Splits"), columns, rows)], as_json=as_json)
 
 
+@people_app.command("adjudicate")
 def adjudicate(
     name: NameArgument,
     task: Annotated[int, typer.Argument(help="The task, as `people splits` numbers it.")],
@@ -86,6 +88,7 @@ def adjudicate(
     say(f"Ruled on task {task} of {name!r} (revision {revision}); its {len(there.votes)} votes stay.")
 
 
+@people_app.command("pilot")
 def pilot(
     name: NameArgument,
     tasks: Annotated[int, typer.Option(help="How many tasks.")] = 10,
@@ -108,6 +111,7 @@ def pilot(
     say(f"The pilot {new_pilot.name!r} is open: {far.tasks:,} tasks.")
 
 
+@people_app.command("guidelines")
 def guidelines(
     kind: Annotated[str, typer.Argument(help="The kind of task; left out, all texts are listed.")] = "",
     paper: Annotated[str, typer.Option(help="The paper; left out, the plain text of the kind.")] = "",

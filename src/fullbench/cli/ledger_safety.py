@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.common import DEFAULT_LEDGER, LedgerOption, QuietOption, bar
-from fullbench.cli.ledger import LedgerArgument
+from fullbench.cli.ledger import LedgerArgument, ledger_app
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
 
 
+@ledger_app.command("backup")
 def backup(
     to: Annotated[Path, typer.Option("--to", help="The file to write; its pictures go to FILE.pictures.")],
     place: LedgerArgument = None,
@@ -70,6 +71,7 @@ def _copy_pictures(original: Ledger, copied: Ledger, folder: Path, *, quiet: boo
     return len(digests)
 
 
+@ledger_app.command("upgrade")
 def upgrade(
     place: LedgerArgument = None,
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -94,6 +96,7 @@ def upgrade(
         typer.echo(f"{source.place}: the ledger has schema {schema.VERSION} now, {version} before")
 
 
+@ledger_app.command("sign")
 def sign(
     key: Annotated[Path, typer.Option("--key", help="Your private key (Ed25519; PEM or OpenSSH's form).")],
     new: Annotated[bool, typer.Option("--new", help="Make the key first, with its public half beside it.")] = False,

@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 import typer
 
 from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, StudyOption
-from fullbench.cli.ledger import LedgerArgument
+from fullbench.cli.ledger import LedgerArgument, ledger_app
 from fullbench.nouns.verdict import PEOPLE
 
 
+@ledger_app.command("import")
 def import_(
     file: Annotated[Path, typer.Argument(help="Votes or rulings: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")],
     ledger: LedgerOption = DEFAULT_LEDGER,
@@ -57,6 +58,7 @@ def import_(
         )
 
 
+@ledger_app.command("alias")
 def alias(
     former: Annotated[str, typer.Argument(help="The name that stands in the ledger.")],
     name: Annotated[str, typer.Argument(help="The name that takes its place.")],
@@ -76,6 +78,7 @@ def alias(
         typer.echo(opened.alias(role, former, name))
 
 
+@ledger_app.command("reread")
 def reread(
     place: LedgerArgument = None,
     ledger: LedgerOption = DEFAULT_LEDGER,

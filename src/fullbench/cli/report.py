@@ -24,6 +24,7 @@ from fullbench.cli.common import (
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
+    from fullbench.nouns.verdict import Verdict
     from fullbench.reports.names import ShownNames
 
 
@@ -84,19 +85,18 @@ def report(
 
         fullbench report --equate "openai/gpt-4o" "openai/gpt-5" --out board.html
     """
-    from fullbench.audit.equate import with_seams
     from fullbench.columns.builder import columns_of
     from fullbench.errors import InputError
     from fullbench.figures.doubt import settled
     from fullbench.figures.joined import rule_of
     from fullbench.figures.standard import costs, tables
-    from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.nouns.record import Record
     from fullbench.reports.imprint import Imprint
     from fullbench.reports.names import ShownNames
     from fullbench.reports.overview import page
     from fullbench.studies import seated, specs
+    from fullbench.studies.equate import with_seams
 
     joining = rule_of(rule)
     chosen = ShownNames() if names is None else ShownNames.read(names)
@@ -106,9 +106,9 @@ def report(
     paged = _page_of(out, language)
     if names is not None and paged is None and charts is None:
         raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
-    voted = [] if labels is None else list(read_verdicts(labels))
     with Ledger(ledger, read_only=True) as book:
         judges = seated.judges_named(book, judges or [])
+        voted = [] if labels is None else _beside(labels, book)
         columns = seated.columns(book, judges or None, beside=voted, study=study, pilots=pilot)
         if len(columns) == len(voted):
             there = ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
@@ -157,6 +157,17 @@ def report(
             say(f"The page: {paged}")
         else:
             show(shown, as_json=as_json, out=out)
+
+
+def _beside(labels: Path, book: Ledger) -> list[Verdict]:
+    """The labels of a file that the ledger does not hold, or holds otherwise: each person counts once."""
+    from fullbench.files.nouns import read_verdicts
+    from fullbench.studies.material import unheld
+
+    voted, changed = unheld(read_verdicts(labels), book)
+    if changed:
+        say(f"{labels}: {changed:,} labels say something else than the ledger of the same people; the file's count.")
+    return voted
 
 
 def _page_of(out: Path | None, language: str) -> Path | None:

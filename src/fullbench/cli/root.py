@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 
 def leave(code: object, **_: object) -> None:
@@ -25,6 +26,27 @@ def root(
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+PLAIN = {
+    "str": "text", "int": "whole number", "int range": "whole number", "float": "number", "float range": "number",
+}  # fmt: skip
+"""What options and arguments take, as people call it."""
+
+
+def command_of(app: typer.Typer) -> Any:
+    """The commands of an app, whose help has no words of Python beside options and arguments."""
+    command = get_command(app)
+    _in_words(command)
+    return command
+
+
+def _in_words(command: Any) -> None:
+    for parameter in command.params:
+        if parameter.type.name in PLAIN:
+            parameter.type.name = PLAIN[parameter.type.name]
+    for inner in getattr(command, "commands", {}).values():
+        _in_words(inner)
 
 
 def application() -> typer.Typer:

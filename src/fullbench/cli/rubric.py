@@ -141,6 +141,7 @@ def learn(
     """
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
+    from fullbench.nouns.rubric import RUBRIC
     from fullbench.studies import plan, specs
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.model_references import Going
@@ -169,9 +170,10 @@ def learn(
             read, table = read_file(rubric)
             criteria, proposer = list(read), str(table.get("proposed", ""))
         listed = {"judge": judge, "calls": calls, "criteria": [criterion.table for criterion in criteria]}
+        name = f"{out.stem} before learning {words_digest(criteria)[:6]}"
         study = Study(
-            "learn", items=items, responses=responses, labels=labels, judges=(judge,), ballots=(ballot,),
-            orders="sorted", rubrics={f"{out.stem} before learning {words_digest(criteria)[:6]}": listed},
+            "learn", items=items, responses=responses, labels=labels, judges=(judge, f"{RUBRIC}{name}"),
+            ballots=(ballot,), orders="sorted", rubrics={name: listed},
         )  # fmt: skip
         conductor = Conductor(study)
         (plain, *_), (entry,) = conductor.judges, conductor.rubrics

@@ -163,10 +163,10 @@ def equate(
 
         fullbench equate openai/gpt-4o openai/gpt-5 --dry-run
     """
-    from fullbench.audit import equate as equating
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
     from fullbench.ledger.succession import Succession, succeed, take_back
+    from fullbench.studies import equate as equating
     from fullbench.studies import seated
 
     if dry_run and back:

@@ -20,6 +20,12 @@ from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Verdict
 from fullbench.stats.raters import Distance, krippendorff_alpha
 
+_ONE_SIDED = Note(
+    "among.one-sided",
+    "Alpha on choices counts who won by name: where one contestant nearly always wins, chance alone would have votes "
+    "agree, and alpha is low beside a high share of votes that say the same.",
+)
+
 
 def table(columns: Columns) -> Table:
     """Krippendorff's alpha and the share of equal pairs of votes, for every judge with several raters."""
@@ -42,6 +48,7 @@ def table(columns: Columns) -> Table:
             "Alpha is Krippendorff's, nominal for choices and yes or no, else ordinal, response by response. Pairs: "
             "two votes on the same responses that say the same.",
         ),
+        *([_ONE_SIDED] if any(form_of(str(row[2])) == "choice" for row in rows) else []),
         *gaps.notes,
     ]
     heads = headings("judge", "criterion", "ballot", "people", "votes", "alpha", "pairs of votes that say the same")

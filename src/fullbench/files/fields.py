@@ -25,9 +25,13 @@ class Fields:
     def __init__(self, path: Path, line: int, row: Mapping[str, Any], synonyms: Mapping[str, Sequence[str]]) -> None:
         self.path = path
         self.line = line
-        self._row = {name: None if _is_nan(value) else value for name, value in row.items()}
+        self._row = {
+            name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()
+        }
         self._taken = {"tags"}
         for name, others in synonyms.items():
+            if self._row.keys().isdisjoint(others):
+                continue
             spelt = [other for other in (name, *others) if self._row.get(other) is not None]
             if len(spelt) > 1:
                 raise self.error(f"{spelt[0]!r} and {spelt[1]!r} mean the same; keep one")
@@ -73,7 +77,7 @@ class Fields:
         value = self.text(name, default)
         if not value:
             raise self.error(self._missing(name))
-        if any("\ud800" <= letter <= "\udfff" for letter in value):
+        if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise self.error(f"the field {name!r} holds half a character: {value!r}")
         return value
 
@@ -83,6 +87,11 @@ class Fields:
         spelt = next((other for other in self._row if other.strip().lower() == name), None)
         meant = f"; write {spelt!r} as {name!r}" if spelt else ""
         return f"the field {name!r} is missing; found {', '.join(self._row) or 'none'}{meant}"
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of what stands in the row."""
+        return list(self._row)
 
     def integer(self, name: str, default: int) -> int:
         value = self.number(name, default)
@@ -178,10 +187,6 @@ class Fields:
             raise self.error(f"'tags' must be a mapping; found {str(value)[:40]!r}")
         rest = {name: content for name, content in self._row.items() if name not in self._taken}
         return {str(name): _tag(content) for name, content in {**rest, **(value or {})}.items() if content is not None}
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _tag(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fullbench.errors import InputError
@@ -14,7 +14,11 @@ from fullbench.nouns.picture import SUFFIXES
 
 
 def items_in(folder: Path, question: str | None) -> Iterator[Item]:
-    """An item for each picture, named like its file, with the folders below this one that it lies in."""
+    """An item for each picture, named like its file, with the folders below this one that it lies in.
+
+    The ending is part of the name where two names differ by it alone. Pictures that cannot be read are all looked for
+    before the first is told.
+    """
     if question is None:
         raise InputError(
             "a folder of pictures needs a question to ask about them: --question TEXT (question in a study file)",
@@ -24,11 +28,48 @@ def items_in(folder: Path, question: str | None) -> Iterator[Item]:
     if not files:
         others = left_out(folder)
         raise InputError(f"the folder holds no pictures{f': {others}' if others else ''}", path=folder)
+    shared = _shared(files)
+    amiss: list[tuple[str, InputError]] = []
     for file in files:
         place = file.relative_to(folder)
         if not str(place).isprintable() and any("\ud800" <= letter <= "\udfff" for letter in str(place)):
             raise InputError(f"the name of the picture {str(place)!r} is not UTF-8; rename the file", path=folder)
-        yield Item.ask(place.with_suffix("").as_posix(), question, read_picture(folder, str(place)))
+        try:
+            picture = read_picture(folder, str(place))
+        except InputError as error:
+            amiss.append((place.as_posix(), error))
+            continue
+        yield Item.ask((place if file in shared else place.with_suffix("")).as_posix(), question, picture)
+    if len(amiss) == 1:
+        raise amiss[0][1]
+    if amiss:
+        named = ", ".join(name for name, _ in amiss[:5]) + (f" and {len(amiss) - 5} more" if len(amiss) > 5 else "")
+        raise InputError(
+            f"{len(amiss)} pictures here cannot be used: {named}; of the first: {amiss[0][1]}", path=folder
+        )
+
+
+def named_whole(folder: Path) -> str:
+    """A sentence on pictures whose names differ by their endings alone; nothing where there are none.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     _ = [(Path(place) / name).write_bytes(b"") for name in ("a.jpg", "a.png", "b.png")]
+    ...     named_whole(Path(place))
+    '2 pictures share their names but for the endings, which stay part of them: a.jpg, a.png'
+    """
+    shared = sorted(_shared(picture_files(folder)))
+    if not shared:
+        return ""
+    listed = ", ".join(file.relative_to(folder).as_posix() for file in shared[:4])
+    more = f" and {len(shared) - 4} more" if len(shared) > 4 else ""
+    return f"{len(shared):,} pictures share their names but for the endings, which stay part of them: {listed}{more}"
+
+
+def _shared(files: Sequence[Path]) -> set[Path]:
+    """The files whose names are another's but for the ending."""
+    stems = Counter(file.with_suffix("") for file in files)
+    return {file for file in files if stems[file.with_suffix("")] > 1}
 
 
 def picture_files(folder: Path) -> list[Path]:

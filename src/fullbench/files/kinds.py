@@ -11,6 +11,10 @@ _BEGINNINGS = {
     b"PAR1": "a Parquet file; let its name end in .parquet",
     b"SQLite format 3": "a database, such as a ledger; `fullbench ledger export` writes rows",
     b"%PDF": "a PDF; rows are .jsonl, .csv or .parquet",
+    b"version https://git-lfs": "a pointer of Git LFS, not the file itself; fetch that by `git lfs pull`",
+    b"<!DOCTYPE html": "a web page, saved in the file's place; download the file itself",
+    b"<!doctype html": "a web page, saved in the file's place; download the file itself",
+    b"<html": "a web page, saved in the file's place; download the file itself",
     codecs.BOM_UTF16_LE: "UTF-16, as Excel's Unicode Text is; save it as UTF-8",
     codecs.BOM_UTF16_BE: "UTF-16; save it as UTF-8",
 }

@@ -118,7 +118,7 @@ def item_of(fields: Fields, question: str | None) -> Item:
     if turns is None:
         asked = fields.text("question", question)
         if asked is None:
-            raise fields.error("the item has no 'question' and no 'turns'")
+            raise fields.error(f"the item has no 'question' and no 'turns'; found {', '.join(fields.columns)}")
         pictures, missing = pictures_of(fields)
         conversation: tuple[Turn, ...] = (Turn("user", (*pictures, asked)),)
     else:
@@ -209,8 +209,8 @@ def check_responses(
 def _stray(response: Response, items: Collection[str]) -> str:
     near = meant(response.item, items)
     instead = f"; did you mean {near!r}?" if near else ""
-    among = f"the {len(items)} items" if len(items) != 1 else f"the items: there is one, {next(iter(items))!r}"
-    return f"{response.contestant!r} answers item {response.item!r}, which is not among {among}{instead}"
+    among = f"the {len(items)} items" if len(items) != 1 else f"the items: there is one, {next(iter(items))[:80]!r}"
+    return f"{response.contestant!r} answers item {response.item[:80]!r}, which is not among {among}{instead}"
 
 
 def read_verdicts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from fullbench.files.fields import Fields
 from fullbench.files.pictures import lacks, read_picture
@@ -17,7 +17,9 @@ _Kind = TypeVar("_Kind")
 def pictures_of(fields: Fields, *, answered: bool = False) -> tuple[tuple[Picture, ...], list[str]]:
     """The pictures, and the names of those that are missing, where that is allowed."""
     value = fields.json("pictures")
-    listed = value if isinstance(value, list) else [] if value is None else [value]
+    if value is None:
+        return (), []
+    listed = value if isinstance(value, list) else [value]
     pictures = [_picture(fields, source, answered) for source in listed]
     return _apart(pictures)
 
@@ -38,6 +40,8 @@ class _Missing:
 
 def _apart(parts: Sequence[_Kind | _Missing]) -> tuple[tuple[_Kind, ...], list[str]]:
     """What is there, and the names of what is not."""
+    if _Missing not in map(type, parts):
+        return cast("tuple[_Kind, ...]", tuple(parts)), []
     there = tuple(part for part in parts if not isinstance(part, _Missing))
     return there, [part.name for part in parts if isinstance(part, _Missing)]
 

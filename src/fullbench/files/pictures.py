@@ -10,6 +10,7 @@ import base64
 import binascii
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -70,6 +71,9 @@ def read_picture(
     if _is_written_out(name):
         data = _written_out(name, path, line)
         return Picture.as_given(data, data) if answered else Picture.of(data, path=path, line=line)
+    read = Picture.read_as_given if answered else Picture.read
+    if (plain := _plainly_below(folder, name)) is not None:
+        return read(plain, path=path, line=line)
     web = WEB.match(name) is not None
     named = folder / name
     if not named.exists() and (remedy := _spelt_otherwise(name)):
@@ -80,7 +84,6 @@ def read_picture(
     else:
         file = copy or named
         check_place(folder, file, path=path, line=line)
-    read = Picture.read_as_given if answered else Picture.read
     return read(file, path=path, line=line)
 
 
@@ -194,6 +197,26 @@ def _lies_below(folder: Path, file: Path) -> bool:
     ):
         return False
     return not any(path.is_symlink() for path in (file, *islice(file.parents, len(below) - 1)))
+
+
+def _plainly_below(folder: Path, name: str) -> Path | None:
+    """The file of that name below the folder, where it is spelt as files are, is there, and no link is on the way; None
+    where any of that is to be looked into. Nearly all pictures are such, and there are as many as items."""
+    steps = name.split("/")
+    if "\x00" in name or "\\" in name or ":" in name or not {"", ".", ".."}.isdisjoint(steps):
+        return None
+    here = str(folder)
+    if here.endswith("/"):
+        return None
+    try:
+        for step in steps:
+            here = f"{here}/{step}"
+            found = os.lstat(here)
+            if stat.S_ISLNK(found.st_mode):
+                return None
+    except OSError:
+        return None
+    return Path(here)
 
 
 def _beyond(file: Path, real: Path) -> str:

@@ -87,7 +87,7 @@ def suffix_of(path: Path) -> str:
 def _opened(path: Path) -> Iterator[io.BufferedIOBase]:
     try:
         with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
-            if (kind := other_kind(file.peek(16))) is not None:
+            if (kind := other_kind(file.peek(32))) is not None:
                 raise InputError(f"by its first bytes this is {kind}", path=path)
             yield file
     except FileNotFoundError as error:
@@ -138,6 +138,8 @@ def _of_many_lines(line: str) -> str:
     bare = line.strip()
     if bare.startswith("["):
         return "; a file with one array [...] is named .json"
+    if bare.endswith("},"):
+        return "; a row ends with its brace: leave out the comma behind it"
     return (
         "; a row stands in one line: write it so, or all rows as one array [...] in a .json file" if bare == "{" else ""
     )
@@ -274,7 +276,7 @@ def _header(path: Path, cells: list[str]) -> list[str]:
     header = [cell.strip() for cell in cells]
     for name in header:
         if name and header.count(name) > 1:
-            raise InputError(f"the column {name!r} occurs twice", path=path, line=1)
+            raise InputError(f"the column {name!r} occurs twice; rename one, or leave it out", path=path, line=1)
     return header
 
 

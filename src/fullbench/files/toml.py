@@ -26,9 +26,22 @@ def read_toml(path: Path, what: str) -> tuple[dict[str, Any], str]:
         # Python says the line in words alone, and none where the text ends too early.
         match = re.search(r"line (\d+)", str(error))
         line = int(match[1]) if match else text.rstrip().count("\n") + 1
-        raise InputError(f"not valid TOML: {error}{_other(path)}", path=path, line=line) from error
+        raise InputError(f"not valid TOML: {error}{_remedy(str(error))}{_other(path)}", path=path, line=line) from error
     except RecursionError as error:
         raise InputError(f"{what} is nested too deeply to be read; none needs that", path=path) from error
+
+
+_REMEDIES = {
+    "Illegal character '\\n'": "; is a quote missing at the end of the line?",
+    "Cannot overwrite a value": "; the key stands there twice: leave one out",
+    "Unclosed array": "; is a comma missing between two values, or the bracket at the end?",
+    "Invalid value": "; texts stand in quotes",
+}
+
+
+def _remedy(complaint: str) -> str:
+    """What is likely to be amiss, where Python's words do not say it."""
+    return next((remedy for words, remedy in _REMEDIES.items() if complaint.startswith(words)), "")
 
 
 def _other(path: Path) -> str:

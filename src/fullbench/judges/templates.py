@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
+from typing import cast
 
 from fullbench.errors import InputError
 from fullbench.nouns.digests import digest
@@ -138,6 +139,12 @@ def _check_slots(body: str, known: Collection[str], path: str | Path | None, lin
 
 def joined(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Neighbouring words joined, pictures kept where they are."""
+    try:
+        text = "".join(cast("Sequence[str]", parts))
+    except TypeError:  # there is a picture among them
+        pass
+    else:
+        return (text,) if text else ()
     together: list[Part] = []
     words: list[str] = []
     for part in parts:

@@ -277,6 +277,19 @@ LOCAL: Mapping[str, Callable[[str], Any]] = {
 ACCESS: Mapping[str, Callable[[str], Any]] = {"key_env": _variable, "key_file": str, "label": str}
 
 
+FORMS: Mapping[Callable[[str], Any], str] = {
+    int: "; it is a whole number, without a unit", _count: "; it is a whole number above 0, without a unit",
+    number: "; it is a number, without a unit (seconds, where it is a time)",
+    _amount: "; it is a number of dollars, such as 2.5", _temperature: "; it is a number, or the word default",
+    _yes: "; it is yes or no", json.loads: '; it is a JSON object such as {"top_k": 1}',
+}  # fmt: skip
+
+
+def _form(reading: Callable[[str], Any]) -> str:
+    """How a value that could not be read is written; nothing where nobody knows."""
+    return FORMS.get(reading, "")
+
+
 def read_options(spec: str, options: Mapping[str, str], known: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
     read = {}
     for name, word in options.items():
@@ -286,7 +299,7 @@ def read_options(spec: str, options: Mapping[str, str], known: Mapping[str, Call
         try:
             read[name] = known[name](word)
         except ValueError as error:
-            raise InputError(f"the option {name!r} of {spec!r} cannot be {word!r}") from error
+            raise InputError(f"the option {name!r} of {spec!r} cannot be {word!r}{_form(known[name])}") from error
     return read
 
 

@@ -19,6 +19,7 @@ from fullbench.models.dialects import Answer, OpenAI
 from fullbench.models.dialects.anthropic import REPLY_TOKENS, thinking_room
 from fullbench.models.dialects.base import joined_words
 from fullbench.models.net.attempts import GARBLED_TRIES, RATE_LIMITED, Tries, lasting
+from fullbench.models.net.halting import HALT_SECONDS, halted
 from fullbench.models.net.providers import Gate, Provider, provider
 from fullbench.models.net.spending import Purse, expected_price, purse
 from fullbench.models.net.waiting import wait_for
@@ -97,12 +98,12 @@ class LiteLLMModel:
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Ask in a few threads; a prompt is pulled only when one of them is free."""
-        return self._replies(library.loaded(), iter(prompts), purse())
+        caller = _Caller(self, library.loaded(), self._provider, purse())
+        return self._replies(caller, iter(prompts))
 
-    def _replies(self, litellm: Any, source: Iterator[Prompt], payer: Purse | None) -> Iterator[Reply]:
+    def _replies(self, caller: _Caller, source: Iterator[Prompt]) -> Iterator[Reply]:
         running: set[Future[Reply]] = set()
         width = self.limits.concurrency or WIDTH
-        caller = _Caller(self, litellm, self._provider, payer)
         with ThreadPoolExecutor(width) as pool:
             try:
                 while True:
@@ -150,6 +151,7 @@ class _Caller:
         self._requests, self._tokens = server.requests, server.tokens
         self._gate: Gate = server.gate(model.model)
         self._taken = library.taken(litellm, model.model)
+        self._halted = halted()
         self._answered = False
         self.ended: ModelError | None = None
         self.closing = threading.Event()
@@ -183,9 +185,9 @@ class _Caller:
                 )
             pause = wait_for(result, tries, model.limits)
             over = tries.failed >= model.limits.attempts or tries.garbled >= GARBLED_TRIES
-            if over or time.monotonic() + pause > tries.give_up or self.closing.is_set():
+            if over or time.monotonic() + pause > tries.give_up or self._over_soon:
                 return self._failed(prompt, tally, tries.last)
-            self.closing.wait(pause)
+            self._pause(pause)
 
     def _end(self, why: str) -> None:
         """No prompt can do: the stream ends when all that is on its way is back, and says why."""
@@ -204,7 +206,9 @@ class _Caller:
             aside = payer.admit(lambda: expected_price(prompt, self._model.model, self._model.sampling, price))
             if aside is not None:
                 break
-            self.closing.wait(POLL)
+            if self._over_soon:
+                return "the run was told to stop"
+            self._pause(POLL)
         else:
             return f"{why}; {tries.last}" if tries.sent else why
         before = tally.dollars(price)
@@ -248,15 +252,24 @@ class _Caller:
     def _take_turn(self, prompt: Prompt) -> None:
         """Wait until the server may be asked, by its gate and by so many a minute."""
         gate, patience = self._gate, self._model.limits.patience
-        while gate.shut and not self.closing.is_set() and (rest := gate.turn()):
+        while gate.shut and not self._over_soon and (rest := gate.turn()):
             if gate.down_since is not None and time.monotonic() - gate.down_since > patience:
                 self._end(
                     f"{self._model.model!r} has failed for {patience:g} s (the last: {gate.why}); what is done is kept "
                     "and the same command goes on when its server is back"
                 )
-            self.closing.wait(rest)
+            self._pause(rest)
         pause = 0.0 if self._requests is None else self._requests.take()
         if self._tokens is not None:
             pause = max(pause, self._tokens.take(estimate(prompt, self._model.model)))
-        if pause:
-            self.closing.wait(pause)
+        self._pause(pause)
+
+    @property
+    def _over_soon(self) -> bool:
+        """Whether nothing is tried again: no prompt can do, or the run was told to stop."""
+        return self.closing.is_set() or self._halted()
+
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not self._over_soon and (left := until - time.monotonic()) > 0:
+            self.closing.wait(min(left, HALT_SECONDS))

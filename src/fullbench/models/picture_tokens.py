@@ -1,7 +1,7 @@
 """How many tokens a picture takes, by the rule of the provider whose model looks at it.
 
 Most rules are those that OpenAI, Anthropic, Google, xAI and Qwen publish in their guides to vision. For GPT-5.2 and
-later the rules are what people measured, and `source` says so. Models for which no rule is known are taken to need about
+later the rules are what people measured, and `source` says so. Models of which no rule is known are taken to need about
 a token for every 750 pixels, at most 1,600.
 """
 

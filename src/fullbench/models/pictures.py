@@ -26,7 +26,9 @@ from fullbench.pixels import flat, transparent, turned, upright
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-KEPT_BYTES = 64 * 2**20
+KEPT_BYTES = 8 * 2**20
+"""Cases of one item come one after the other, so that few pictures are asked for again. Holding many would cost more
+than encoding them anew: fresh memory takes longer to be had than base64 to be written."""
 _HEAD_BYTES = 2**18
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import complaints
 from fullbench.models.net.complaints import Kind
-from fullbench.models.payloads import Misshapen, loaded, looks, named
+from fullbench.models.payloads import Misshapen, is_object, loaded, looks, named
 from fullbench.models.prices import FRESH, Shares
 from fullbench.models.tokens import estimate, words
 from fullbench.nouns.call import Usage, known_sum
@@ -99,7 +99,7 @@ def read_payload(dialect: Dialect, payload: Any, prompt: Prompt, tally: Tally, m
     if isinstance(result, Answer):
         tokens_in, tokens_out, unread = result.tokens_in, result.tokens_out, result.reasoning + result.text
     else:  # the server may have counted all the same: reasoning that found no end, or an answer of another form
-        tokens_in, tokens_out = dialect.used(payload) if isinstance(payload, Mapping) else (None, None)
+        tokens_in, tokens_out = dialect.used(payload) if is_object(payload) else (None, None)
         unread = ""
     tally.tokens_in += estimate(prompt, model) if tokens_in is None else tokens_in
     tally.tokens_out += words(unread) if tokens_out is None else tokens_out
@@ -109,7 +109,7 @@ def read_payload(dialect: Dialect, payload: Any, prompt: Prompt, tally: Tally, m
 
 
 def _understood(dialect: Dialect, payload: Any) -> Answer | Trouble:
-    if not isinstance(payload, Mapping):
+    if not is_object(payload):
         return Trouble("garbled", f"200 with JSON, but no answer: it is {named(payload)}", alien="JSON of another kind")
     if payload.get("error"):
         return refused(_status_in(payload), payload)

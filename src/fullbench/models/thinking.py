@@ -26,6 +26,8 @@ def written(value: Any) -> str:
     """The words in a field that may be text, a block with text in it, a list of such blocks, or nothing."""
     if isinstance(value, str):
         return value
+    if value is None:
+        return ""
     if isinstance(value, Mapping):
         return next((words for name in ("text", "thinking", "summary") if (words := written(value.get(name)))), "")
     return "".join(map(written, value)) if isinstance(value, Iterable) else ""

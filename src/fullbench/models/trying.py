@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 import urllib.error
@@ -16,7 +17,8 @@ from fullbench.errors import ModelError
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import OpenAI
 from fullbench.models.net.complaints import plain
-from fullbench.models.net.http import why_unconnected
+from fullbench.models.net.http import speaks_tls, why_unconnected
+from fullbench.models.net.proxies import proxy_for
 from fullbench.models.prices import is_local
 from fullbench.nouns.item import Turn
 from fullbench.nouns.model import Model, Prompt, Reply, takes_schemas
@@ -60,7 +62,10 @@ def try_model(model: Model) -> Tried:
     """Ask a model what a picture shows and for a JSON object; ask its server for its models, limits and logprobs."""
     if isinstance(model, ChatModel):
         own = model.limits
-        model = replace(model, limits=replace(own, timeout=min(own.timeout, LONGEST), attempts=min(own.attempts, 2)))
+        soon = replace(
+            own, timeout=min(own.timeout, LONGEST), attempts=min(own.attempts, 2), patience=min(own.patience, LONGEST)
+        )
+        model = replace(model, limits=soon)
     try:
         model.answer(())  # asks nothing, looks for the key, and loads what the model needs
     except ModelError as error:
@@ -181,7 +186,9 @@ def _http(url: str, headers: Mapping[str, str], body: Any = None) -> tuple[Any, 
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})  # noqa: S310 (ChatModel takes http alone)
     try:
-        with urllib.request.build_opener(_Staying).open(request, timeout=_WAIT) as reply:
+        proxy = proxy_for(url)
+        proxies = urllib.request.ProxyHandler({} if proxy is None else {url.partition(":")[0]: proxy})
+        with urllib.request.build_opener(_Staying, proxies).open(request, timeout=_WAIT) as reply:
             read = json.loads(reply.read(2**22))
             return read, {name.lower(): value for name, value in reply.headers.items()}
     except urllib.error.HTTPError as error:
@@ -189,8 +196,16 @@ def _http(url: str, headers: Mapping[str, str], body: Any = None) -> tuple[Any, 
         place = error.headers.get("Location")
         return f"it answers {error.code}" + (f" and sends us to {plain(place)[:200]}" if place else "")
     except urllib.error.URLError as error:
-        return why_unconnected(error.reason) if isinstance(error.reason, OSError) else str(error.reason)
+        return _why(url, error.reason) if isinstance(error.reason, OSError) else str(error.reason)
     except (OSError, HTTPException) as error:
-        return str(getattr(error, "strerror", None) or error)
+        return _why(url, error)
     except ValueError:
         return "what it sends is no JSON"
+
+
+def _why(url: str, error: OSError | HTTPException) -> str:
+    """Why there is no reply. What breaks off at once may be a server that speaks TLS."""
+    broken = isinstance(error, ConnectionError | HTTPException) and not isinstance(error, ConnectionRefusedError)
+    if broken and url.startswith("http://") and asyncio.run(speaks_tls(url)):
+        return "it speaks TLS there; write https:// in place of http://"
+    return why_unconnected(error) if isinstance(error, OSError) else str(error)

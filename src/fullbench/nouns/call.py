@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-FailureKind = Literal["passing", "permanent"]
-"""Whether the same call may succeed later, or never will (a prompt that is too long for the model)."""
+FailureKind = Literal["passing", "permanent", "unasked"]
+"""Whether the same call may succeed later, or never will (a prompt that is too long for the model), or was not made,
+since the money was spent."""
 
 
 @dataclass(frozen=True, slots=True)

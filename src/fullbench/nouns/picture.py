@@ -99,7 +99,7 @@ class Picture(Shown):
             )
         digest = _digest(data)
         _lately.put(digest, data)
-        return cls(digest, media, Path(file))
+        return cls(digest, media, file if isinstance(file, Path) else Path(file))
 
     @classmethod
     def read_as_given(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:

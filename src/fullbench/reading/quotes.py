@@ -16,15 +16,18 @@ Else it is unclear whose it is, and what is clearly the judge's own goes before 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from fullbench.reading.squeezed import Window, squeezed
 from fullbench.reading.words import NOUN, plain
 
 OWN, LONG, REACH = 6, 20, 300
 _PLACES = 40
+SHORT = 4_000
+"""Texts of so many letters are remembered: a response is shown in both orders, to every judge and in every trial."""
+T = TypeVar("T")
 Standing = Literal["own", "unclear", "quoted"]
 _WORD = re.compile(r"[a-z]{2,}|[\u3400-\u9fff]", re.IGNORECASE)
 _STOCK_WORDS = """
@@ -96,6 +99,21 @@ def _own(text: str) -> int:
     return sum(len(word) if word.isascii() else 3 for word in words)
 
 
+def _squeezed_lines(text: str) -> frozenset[str]:
+    return frozenset(squeezed(line) for line in text.split("\n"))
+
+
+def _remembered(made: Callable[[str], T], text: str) -> T:
+    """What is made of a text that was shown, remembered where the text is short."""
+    kept: T = _made(made, text) if len(text) <= SHORT else made(text)
+    return kept
+
+
+@lru_cache(maxsize=2048)
+def _made(made: Callable[[str], Any], text: str) -> Any:
+    return made(text)
+
+
 class Quotes:
     """What was shown to a judge and is not the judge's, ready to be searched."""
 
@@ -107,15 +125,15 @@ class Quotes:
 
     @cached_property
     def _plain(self) -> list[str]:
-        return [plain(text) for text in self.shown]
+        return [_remembered(plain, text) for text in self.shown]
 
     @cached_property
     def _texts(self) -> list[str]:
-        return [squeezed(text) for text in self._plain]
+        return [_remembered(squeezed, text) for text in self._plain]
 
     @cached_property
     def _lines(self) -> frozenset[str]:
-        return frozenset(squeezed(line) for text in self._plain for line in text.split("\n"))
+        return frozenset[str]().union(*(_remembered(_squeezed_lines, text) for text in self._plain))
 
     def hold(self, text: str, start: int, end: int) -> bool:
         """Whether a ruling stands in what was shown; one of a sign or two, as a line of its own there."""

@@ -31,11 +31,11 @@ from fullbench.studies.answer import answer
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.chosen import Panel, among, read_panels
 from fullbench.studies.cleaning import cleaned, rearranged
-from fullbench.studies.dockets import cases_for, counted, unanswered
+from fullbench.studies.dockets import cases_for, counted, nothing_to_hear, refuse_slip, unanswered
 from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.forecast import TOKENS_OUT
 from fullbench.studies.hear import hear
-from fullbench.studies.material import enter_labels, material
+from fullbench.studies.material import enter_labels, material, of_changed_labels
 from fullbench.studies.progress import watching
 from fullbench.studies.rubrics import Filled, filled
 from fullbench.studies.sight import counted as counted_blind
@@ -76,16 +76,18 @@ class Conductor:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        for spec in study.ballots:
-            ballot(spec)
+        specs.distinct("ballots", [ballot(spec).spec for spec in study.ballots])
+        specs.distinct("criteria", study.criteria)
+        refuse_slip(study.trials)
         self.benchmark: Benchmark | None = specs.benchmark(study.benchmark, study.protocol) if study.benchmark else None
+        seated, self.idle = views.listed(study)
         listed = [spec for spec in study.judges if not is_view(spec)]
-        listed += [spec for spec in views.member_specs(study) if spec not in listed]
+        listed += [spec for spec in views.member_specs(seated) if spec not in listed]
         worded = [self._worded(spec) for spec in listed]
         self.judges: list[Judge] = [specs.judge(spec) for spec in worded]
         names = {spec: judge.name for spec, judge in zip(listed, self.judges, strict=True)}
-        self.views: list[View] = views.named_views(study, names)
-        self.second: list[str] = views.second_judges(study, names)
+        self.views: list[View] = views.named_views(seated, names)
+        self.second: list[str] = views.second_judges(seated, names)
         self.contestants: list[Model] = [specs.contestant(spec) for spec in study.contestants]
         judging = {judge.name: spec for judge, spec in zip(self.judges, worded, strict=True)}
         answering = {model.name: spec for model, spec in zip(self.contestants, study.contestants, strict=True)}
@@ -94,7 +96,7 @@ class Conductor:
             self.judges = self.judges or list(self.benchmark.judges())
         if self.benchmark is not None and self.benchmark.contestants is not None:
             self.contestants = self.contestants or list(self.benchmark.contestants())
-        if not self.judges and not study.rubrics:
+        if not self.judges and not seated.rubrics:
             raise InputError("a study names at least one judge", path=study.path)
         specs.distinct("judges", [judge.name for judge in self.judges])
         specs.distinct("contestants", [model.name for model in self.contestants])
@@ -105,16 +107,25 @@ class Conductor:
         self.odd: Sequence[Table] = read.odd
         self.about = {} if study.about is None else read_about(study.about)
         self.said: list[str] = read.said
+        if self.idle:
+            self.said.append(str(self._idle_note()))
         if self.benchmark is not None and (sentence := specs.unmannered(self.benchmark, judging)):
             self.said.append(sentence)
         self.chosen: frozenset[Panel] | None = read_panels(study.cases) if study.cases is not None else None
         if self.chosen is not None:
             self.said.append(f"Only the {len(self.chosen):,} sets of responses that {study.cases} lists are heard.")
-        self.rubrics: list[Filled] = filled(study, self.items)
+        self.rubrics: list[Filled] = filled(seated, self.items)
         self._plain: set[str] = {judge.name for judge in self.judges}
         fillers = {entry.judge.name: entry.judge for entry in self.rubrics}
         self.judges += [judge for name, judge in fillers.items() if name not in self._plain]
         self.views += [entry.rubric for entry in self.rubrics]
+
+    def _idle_note(self) -> Note:
+        return Note(
+            "study.idle",
+            "{names}: named in the study, not among its judges; nobody is asked for it, and no table shows it.",
+            names=", ".join(self.idle),
+        )
 
     def _worded(self, spec: str) -> str:
         """A judge's spec, in the words of the benchmark where it has some."""
@@ -190,6 +201,7 @@ class Conductor:
                     "{n:,} answers are still to be given; verdicts on them are not counted: {why}",
                     n=len(missing), why=sentence(error),
                 )  # fmt: skip
+        self._refuse_empty(expected)
         notes += [
             Note(
                 "plan.second",
@@ -198,6 +210,7 @@ class Conductor:
             )
             for name in self.second
         ]
+        notes += [self._idle_note()] if self.idle else []
         return plan.table(
             ledger, contestants=self.contestants, items=self.items, judges=self.judges,
             cases=lambda judge: self.docket(judge, expected), samples=self.study.samples, notes=notes,
@@ -223,13 +236,15 @@ class Conductor:
         refuse_open(ledger.path, [name for who in asked for name in (who.name, *former_names_of(who))])
         tallies: list[Tally] = []
         if self.contestants:
+            given = self.responses(ledger)
+            self._refuse_empty([*given, *plan.stand_ins(self.contestants, self.items, self.study.samples, given)])
             names = [model.name for model in self.contestants]
             with watching("answers", names, len(self.items) * self.study.samples, quiet=terms.quiet) as watch:
                 tallies += answer(
                     self.contestants, self.items, ledger, samples=self.study.samples,
                     engine=terms.engine, specs=self.specs, budget=purse, stop=stop, watch=watch, insist=terms.insist,
                 )  # fmt: skip
-        enter_labels(self.labels, ledger)
+        self.said += of_changed_labels(str(self.study.labels or "labels"), enter_labels(self.labels, ledger))
         for view in self.views:
             ledger.declare("judge", view.name, view.settings)
         responses = self.responses(ledger)
@@ -246,6 +261,11 @@ class Conductor:
             tallies += heard
         return self._look(ledger, responses, tallies, whole=terms.whole)
 
+    def _refuse_empty(self, expected: Sequence[Response]) -> None:
+        """Refuse, before answers are paid for, what leaves nothing to judge when all are there."""
+        if self.benchmark is None and next(self.cases(expected), None) is None:
+            raise InputError(nothing_to_hear(expected))
+
     def replay(self, ledger: Ledger) -> Conducted:
         """The tables of what the ledger holds; nothing is asked, and no key is needed."""
         responses = self.responses(ledger)
@@ -261,10 +281,8 @@ class Conductor:
 
     def _look(self, ledger: Ledger, responses: Sequence[Response], tallies: list[Tally], *, whole: bool) -> Conducted:
         study = self.study
-        # A ballot named twice would have each of its verdicts read twice: a record holds them once.
-        twice = len({*study.ballots}) < len(study.ballots) or len({*study.criteria}) < len(study.criteria)
         # Panels, cascades and rubrics join what their members ruled: that needs the verdicts themselves.
-        if whole or twice or self.views or self.benchmark is not None:
+        if whole or self.views or self.benchmark is not None:
             record = self.record(ledger, responses)
             source = self._source(record.contestants, record.digest())
             shown = self.tables(record, ledger)
@@ -319,7 +337,7 @@ class Conductor:
     ) -> list[Tally] | None:
         """What came of hearing; None where it was stopped before the cases were counted."""
         stop = terms.stop
-        totals = counted(self.judges, self.cases(responses), self.benchmark, stop)
+        totals = counted(self.judges, self.cases(responses), self.benchmark, stop, responses)
         if totals is None:
             return None
         if self.rubrics:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fullbench.errors import InputError
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.judge import Judge
+from fullbench.nouns.response import Response
 from fullbench.studies.engines import Stop, Tally
+
+MOST_TRIALS = 10_000
+"""So often a case may be heard: what is more is a slip of the hand, and would be counted for hours."""
+
+
+def refuse_slip(trials: int) -> None:
+    """Refuse a number of trials that nobody means."""
+    if trials > MOST_TRIALS:
+        raise InputError(f"trials are {MOST_TRIALS:,} at the most; found {trials:,}")
 
 
 def cases_for(judge: Judge, cases: Iterable[Case], benchmark: Benchmark | None) -> Iterator[Case]:
@@ -34,8 +45,27 @@ def unanswered(tallies: Sequence[Tally]) -> str:
     return f"none of the {total:,} answers came, so there is nothing to judge: {why}; the same command asks again"
 
 
+def nothing_to_hear(responses: Sequence[Response]) -> str:
+    """Why there is no case, and what to do.
+
+    >>> nothing_to_hear([Response.say("q1", "a", "Red."), Response.say("q2", "a", "Blue.")])[:99]
+    'there is no case to hear: no item has as many responses as the ballots show at once (one at the mos'
+    """
+    each = Counter(item for item, _ in {(response.item, response.contestant) for response in responses})
+    most = max(each.values(), default=0)
+    found = {0: "there are none at all", 1: "one at the most"}.get(most, f"{most} at the most")
+    return (
+        f"there is no case to hear: no item has as many responses as the ballots show at once ({found}); let another "
+        "contestant answer, or take a ballot that shows one response, such as score:1-5"
+    )
+
+
 def counted(
-    judges: Sequence[Judge], cases: Iterable[Case], benchmark: Benchmark | None, stop: Stop
+    judges: Sequence[Judge],
+    cases: Iterable[Case],
+    benchmark: Benchmark | None,
+    stop: Stop,
+    responses: Sequence[Response],
 ) -> dict[str, int] | None:
     """How many cases each judge is to hear; None where somebody stopped it, for there may be very many."""
     hears = None if benchmark is None else benchmark.hears
@@ -48,5 +78,5 @@ def counted(
         if stop.reason:
             return None
     if not total:
-        raise InputError("there is no case to hear: no item has as many responses as the ballots show at once")
+        raise InputError(nothing_to_hear(responses))
     return dict.fromkeys(counts, total) if hears is None else counts

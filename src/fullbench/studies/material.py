@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fullbench.errors import InputError
-from fullbench.files.folders import left_out
+from fullbench.files.folders import left_out, named_whole
 from fullbench.files.nouns import read_items, read_verdicts
 from fullbench.files.pictures import allowing, without_pictures
+from fullbench.ledger.naming import voter
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.item import Item
@@ -18,6 +20,9 @@ from fullbench.nouns.verdict import PEOPLE, Verdict
 from fullbench.studies.limited import left_by_limit
 from fullbench.studies.study import Study
 from fullbench.studies.verified import read_answers, without_unverified
+
+Vote = tuple[str, str, int, str]
+"""Case, judge, trial and rater: what there is one vote of."""
 
 
 @dataclass
@@ -69,6 +74,8 @@ def _of_items(study: Study, there: int, taken: int) -> Iterator[str]:
     yield from left_by_limit(taken, there)
     if study.items is not None and study.items.is_dir() and (others := left_out(study.items)):
         yield f"{study.items}: {others}; they were left out."
+    if study.items is not None and study.items.is_dir() and (shared := named_whole(study.items)):
+        yield f"{study.items}: {shared}."
 
 
 def _of_labels(study: Study, read: Material, contestants: Collection[str]) -> Iterator[str]:
@@ -109,12 +116,52 @@ def about_labels(
         )
 
 
-def enter_labels(labels: Iterable[Verdict], ledger: Ledger) -> None:
-    """People's labels stand in the ledger like everybody's verdicts, once each."""
-    by_rater: dict[tuple[str, str], list[Verdict]] = {}
-    for label in labels:
-        by_rater.setdefault((label.judge, label.rater), []).append(label)
-    for (judge, rater), given in by_rater.items():
-        known = ledger.heard(judge, [(label.case, label.trial) for label in given], rater=rater)
-        ledger.add(*(label for label in given if (label.case, label.trial) not in known))
+def enter_labels(labels: Iterable[Verdict], ledger: Ledger) -> int:
+    """People's labels stand in the ledger like everybody's verdicts, once each; how many took the place of others.
+
+    A label that says something else than the ledger holds of the same person is a revision: both stay, the new one
+    counts.
+    """
+    fresh, changed = unheld(labels, ledger)
+    ledger.add(*fresh)
     ledger.flush()
+    return changed
+
+
+def unheld(labels: Iterable[Verdict], ledger: Ledger) -> tuple[list[Verdict], int]:
+    """The labels that a ledger does not hold as they are, and how many of them it holds with other marks: these are
+    numbered as revisions of what is there."""
+    by_vote: dict[Vote, list[Verdict]] = defaultdict(list)
+    for label in labels:
+        by_vote[_vote(label)].append(label)
+    judges = sorted({judge for _, judge, _, _ in by_vote})
+    keys = {case for case, _, _, _ in by_vote}
+    held = {_vote(verdict): verdict for verdict in ledger.verdicts(judges, cases=keys, texts=False)} if keys else {}
+    fresh: list[Verdict] = []
+    changed = 0
+    for vote, given in by_vote.items():
+        there, latest = held.get(vote), max(given, key=lambda label: label.revision)
+        if there is None:
+            fresh += given
+        elif latest.revision > there.revision:
+            fresh += [label for label in given if label.revision > there.revision]
+        # A file that numbers its revisions, and has fewer of them than the ledger, is older.
+        elif latest.revision in {0, there.revision} and (latest.marks, latest.fault) != (there.marks, there.fault):
+            fresh.append(replace(latest, revision=there.revision + 1))
+            changed += 1
+    return fresh, changed
+
+
+def _vote(label: Verdict) -> Vote:
+    judge, trial, rater = voter(label.judge, label.trial, label.rater)
+    return label.case, judge, trial, rater
+
+
+def of_changed_labels(place: str, changed: int) -> list[str]:
+    """The sentence on labels that are not as they were."""
+    if not changed:
+        return []
+    return [
+        f"{place}: {changed:,} labels say something else than the ledger held of the same people; the file's count "
+        "from now on, and the earlier ones stay as older revisions."
+    ]

@@ -47,7 +47,7 @@ def options(kind: str, value: Any, folder: Path, wrong: Wrong) -> dict[str, Any]
             hint = did_you_mean(name, known) or ";"
             raise wrong(name, f"[{kind}]: unknown key {name!r}{hint} known: {', '.join(sorted(known))}")
         if not _fits(given, known[name]):
-            raise wrong(name, f"[{kind}]: {name} has the wrong type; found {given!r}")
+            raise wrong(name, f"[{kind}]: {name} is {_called(known[name])}; found {given!r}")
         if name in _AT_LEAST and given < _AT_LEAST[name]:
             raise wrong(name, f"[{kind}]: {name} is {_AT_LEAST[name]} or more; found {given!r}")
         checked[name] = folder / given if name in _PATHS else given
@@ -59,6 +59,14 @@ def options(kind: str, value: Any, folder: Path, wrong: Wrong) -> dict[str, Any]
 def _fits(given: Any, types: Types) -> bool:
     """Whether a value has the type; yes and no are no numbers here."""
     return isinstance(given, types) and (types is bool or not isinstance(given, bool))
+
+
+def _called(types: Types) -> str:
+    """A type in words."""
+    words: Mapping[Any, str] = {
+        str: "a text", int: "a whole number", bool: "true or false", list: "a list", NUMBER: "a number",
+    }  # fmt: skip
+    return words[types]
 
 
 class Said(Protocol):
@@ -139,11 +147,13 @@ def views(key: str, value: Any, wrong: Wrong) -> dict[str, dict[str, Any]]:
             if option not in known:
                 raise wrong(option, f"[{key}.{name}]: unknown key {option!r}; known: {', '.join(known)}")
             if not _fits(given, known[option]):
-                raise wrong(option, f"[{key}.{name}]: {option} has the wrong type; found {given!r}")
+                raise wrong(option, f"[{key}.{name}]: {option} is {_called(known[option])}; found {given!r}")
         if lacking := [option for option in _NEEDED[key] if option not in table]:
             raise wrong(key, f"[{key}.{name}]: the key {lacking[0]!r} is missing")
         if not all(isinstance(member, str) and not is_view(member) for member in table.get("members", ())):
             raise wrong("members", f"[{key}.{name}]: members are judges' specs, no panels; found {table['members']!r}")
+        if len(members := table.get("members", [])) > len({*members}):
+            raise wrong("members", f"[{key}.{name}]: members names a judge twice: {members!r}; leave one out")
         if {"threshold", "agreement"} <= table.keys():
             raise wrong("threshold", f"[{key}.{name}]: the threshold is learned where an agreement is asked for")
         if key == "rubrics":

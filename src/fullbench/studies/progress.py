@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _EVERY = 5.0
 _REDRAW = 0.1
+_RATED = 0.05
+"""Seconds that a pace takes to be one: of the first that came back nobody knows how fast it was."""
 
 
 def money(usage: Usage) -> str:
@@ -101,13 +103,15 @@ class LineWatch:
         tallies = list(self._tallies.values())
         done = sum(tally.done for tally in tallies)
         seen = done + sum(tally.known for tally in tallies)
-        rate = done / max(now - self._started, 1e-9)
+        took = now - self._started
+        rate = done / took if took >= _RATED else 0.0
         of = "" if self._total is None else f" of {self._total:,}"
         to_come = 0 if self._total is None else self._total - seen
+        pace = f", {rate:,.1f}/s" if rate else ""
         left = f", about {clock(to_come / rate)} left" if to_come > 0 and rate else ""
         spent = sum((tally.usage for tally in tallies), Usage())
         busy = workers(sum(tally.workers for tally in tallies))
-        text = f"{self._what}: {seen:,}{of}, {rate:,.1f}/s{busy}, {wrong(tallies)}, {money(spent)}{left}"
+        text = f"{self._what}: {seen:,}{of}{pace}{busy}, {wrong(tallies)}, {money(spent)}{left}"
         with suppress(OSError):  # nobody reads it any longer, which is no reason to stop
             self._out.write(text + "\n")
             self._out.flush()
@@ -157,12 +161,13 @@ class LiveWatch:
             self._draw(tally, time.monotonic())
 
     def _draw(self, tally: Tally, now: float) -> None:
-        rate = tally.done / max(now - self._started, 1e-9)
+        took = now - self._started
+        rate = f"{tally.done / took:,.0f}/s" if took >= _RATED else ""
         seen = tally.known + tally.done + tally.failed
         self._progress.update(
             self._tasks[tally.name],
             completed=seen,
-            rate=f"{rate:,.0f}/s{workers(tally.workers)}",
+            rate=f"{rate}{workers(tally.workers)}",
             faults=wrong([tally]),
             spent=money(tally.usage),
         )

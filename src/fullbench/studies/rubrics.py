@@ -13,7 +13,7 @@ from fullbench.nouns.ballot import ballot
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
+from fullbench.nouns.judge import Judge, models_of
 from fullbench.nouns.response import Response
 from fullbench.nouns.rubric import RUBRIC, Criterion, Rubric, criteria_of, own_criteria
 from fullbench.studies import specs
@@ -78,7 +78,13 @@ class Filled:
 def rubrics_by(judges: Sequence[str], path: Path) -> dict[str, dict[str, Any]]:
     """One file filled in by several judges: a rubric for each, named after the file, and the judge where needed."""
     names = {spec: path.stem if len(judges) == 1 else f"{path.stem} by {spec}" for spec in judges}
-    return {name: {"judge": spec, "file": str(path.resolve())} for spec, name in names.items()}
+    file = str(path.resolve())
+    return {name: {"judge": spec, "file": file, "calls": usual_calls(spec)} for spec, name in names.items()}
+
+
+def usual_calls(spec: str) -> str:
+    """One call for all criteria where a judge is asked in words, else one each."""
+    return ONE if models_of(specs.judge(spec)) else EACH
 
 
 def filled(study: Study, items: Sequence[Item]) -> list[Filled]:

@@ -41,11 +41,12 @@ def columns(
 ) -> Columns:
     """The verdicts of these judges (None: of all), panels and cascades among them, and others `beside` them.
 
-    Votes of pilots are among them only where `pilots` asks for them.
+    Votes of pilots are among them only where `pilots` asks for them. One beside that is a later revision of a vote in
+    the ledger takes its place.
     """
     views, others = _wanted(ledger, judges), list(beside)
     if not views:
-        return ledger.columns(judges, beside=others, study=study, pilots=pilots)
+        return ledger.columns(judges, beside=others, study=study, pilots=pilots).latest()
     one = ledger.one_study(study) if study or ledger.study_named else None
     studies = ledger.studies() if one is None else [one]
     joined = {
@@ -53,7 +54,7 @@ def columns(
         for name in studies
     }
     joined[studies[0]] = [*others, *joined[studies[0]]]
-    return ledger.columns(judges, beside=joined, study=study, pilots=pilots)
+    return ledger.columns(judges, beside=joined, study=study, pilots=pilots).latest()
 
 
 def means(ledger: Ledger, judges: Sequence[str] | None, settings: Settings) -> list[Table]:

@@ -57,7 +57,8 @@ class Study:
 
     `kind` is `judging`, or one of those in `studies.kinds`, whose own `options` stand in a table that bears its name.
     `[panels.NAME]` is a judge `panel:NAME` made of others (`members`, `rule`, `quorum`), `[cascades.NAME]` one
-    `cascade:NAME` that hears a `small` judge first (`large`, `people`, `threshold`). Their members are asked, too.
+    `cascade:NAME` that hears a `small` judge first (`large`, `people`, `threshold`). Where the study lists `judges`,
+    the members of those among them are asked, too; where it lists none, the members of all.
     `[rubrics.NAME]` has a `judge` mark every response by several criteria, in one call or one `calls = "each"`; the
     criteria stand in a `file`, in `criteria`, or in the items' own column `rubric`. Its weighted total is the judge
     `rubric:NAME`.
@@ -152,7 +153,7 @@ class Study:
     @property
     def _only_rubrics(self) -> bool:
         """Whether nobody judges but those who fill in rubrics, whose criteria bring their ballots."""
-        others = [*self.panels, *self.cascades, *(spec for spec in self.judges if not spec.startswith(RUBRIC))]
+        others = [spec for spec in self.judges or (*self.panels, *self.cascades) if not spec.startswith(RUBRIC)]
         return bool(self.rubrics) and not others
 
     def _check(self, wrong: Any) -> None:

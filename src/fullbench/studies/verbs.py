@@ -25,7 +25,7 @@ from fullbench.nouns.ballot import Ballot
 from fullbench.nouns.case import Case, Meetings, Orders
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge, models_of
+from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
@@ -37,11 +37,13 @@ from fullbench.studies import answer as answering
 from fullbench.studies import hear as hearing
 from fullbench.studies import seated, specs
 from fullbench.studies.conduct import Conducted
+from fullbench.studies.dockets import nothing_to_hear
 from fullbench.studies.engines import Tally
+from fullbench.studies.equate import with_seams
 from fullbench.studies.kinds import conductor
-from fullbench.studies.material import about_labels, enter_labels
+from fullbench.studies.material import about_labels, enter_labels, of_changed_labels
 from fullbench.studies.progress import in_notebook, watching
-from fullbench.studies.rubrics import EACH, ONE, Filled, filled, rubrics_by
+from fullbench.studies.rubrics import Filled, filled, rubrics_by, usual_calls
 from fullbench.studies.study import Study, own_cases
 from fullbench.studies.trust import refuse_risks
 
@@ -173,6 +175,7 @@ def judge(
     `judge(judges, cases, ledger)`.
     """
     voted: list[Verdict] = []
+    place = str(labels) if isinstance(labels, str | Path) else "labels"
     sheets: list[Filled] = []
     given: list[Response] = []
     asked: list[Item] = []
@@ -193,6 +196,8 @@ def judge(
         forms = [form.spec if isinstance(form, Ballot) else form for form in named_forms]
         if odd := [form for form in forms if not isinstance(form, str)]:
             raise InputError(f"a ballot is named in words, as 'choice+tie' or 'score:1-5'; found {odd[0]!r}")
+        specs.distinct("ballots", forms)
+        specs.distinct("criteria", _several(criterion))
         docket = list(
             own_cases(
                 asked, given, forms, criteria=_several(criterion), orders=orders,
@@ -200,10 +205,9 @@ def judge(
             )
         )  # fmt: skip
         if not docket and not sheets:
-            raise InputError("there is no case to hear: no item has as many responses as the ballot shows at once")
+            raise InputError(nothing_to_hear(given))
         if labels is not None:
             voted = labels_of(_held(labels), forms[0] if len(forms) == 1 else None)
-            place = str(labels) if isinstance(labels, str | Path) else "labels"
             for sentence in about_labels(place, voted, {item.id for item in asked}, given):
                 warnings.warn(sentence, DataWarning, stacklevel=2)
     bench = [sheet.judge for sheet in sheets] or [
@@ -222,7 +226,8 @@ def judge(
         totals = {name: len(cases) for name, cases in dockets.items()}
         with watching("verdicts", names, totals, quiet=not in_notebook()) as watch:
             _told(hearing.hear(bench, lambda named: dockets[named.name], book, watch=watch), "verdicts")
-        enter_labels(voted, book)
+        for sentence in of_changed_labels(place, enter_labels(voted, book)):
+            warnings.warn(sentence, DataWarning, stacklevel=2)
         ruled = book.record(names, cases={case.key for cases in dockets.values() for case in cases})
         verdicts = with_views((*ruled.verdicts, *voted), [sheet.rubric for sheet in sheets])
         return replace(ruled, verdicts=verdicts) if voted or sheets else ruled
@@ -240,9 +245,7 @@ def _sheets(rubric: Any, judge: Judges, items: Sequence[Item]) -> list[Filled]:
         # A name stands for one rubric in a ledger, and nobody named this one.
         stem = f"criteria-{digest(own or [item.tags.get(OWN, '') for item in items])[:6]}"
         names = {spec: stem if len(judges) == 1 else f"{stem} by {spec}" for spec in judges}
-        tables = {name: {"judge": spec, **own} for spec, name in names.items()}
-    for table in tables.values():
-        table["calls"] = ONE if models_of(specs.judge(table["judge"])) else EACH
+        tables = {name: {"judge": spec, "calls": usual_calls(spec), **own} for spec, name in names.items()}
     return filled(Study("notebook", rubrics=tables), items)
 
 
@@ -309,6 +312,7 @@ def report(
     with _open(verdicts, read_only=True) as book:
         columns = seated.columns(book, study=study)
         shown = standard.tables(columns, against=against, corrected=corrected, seed=seed)
+        shown = with_seams(shown, book, study)
         who = seated.settled_by(book, study=study)
         return Tables(seated.noted(book, [*shown, *who], columns, study=study))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from fullbench.errors import InputError
@@ -11,11 +12,35 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.judge import Judge
 from fullbench.nouns.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
+from fullbench.nouns.rubric import RUBRIC
 from fullbench.nouns.verdict import PEOPLE
 from fullbench.studies.engines import Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching
 from fullbench.studies.study import Study
+
+
+def listed(study: Study) -> tuple[Study, list[str]]:
+    """The study with those panels, cascades and rubrics alone that it asks for, and the names of the others.
+
+    Where it lists `judges`, one that is not among them is left out, unless all of its members are asked about every
+    case anyway: then it costs nothing. A study that lists no judges asks for all that it names.
+    """
+    if not study.judges:
+        return study, []
+    panels, cascades, rubrics = (
+        {name: table for name, table in named.items() if f"{kind}{name}" in study.judges}
+        for kind, named in ((PANEL, study.panels), (CASCADE, study.cascades), (RUBRIC, study.rubrics))
+    )
+    asked = {spec for spec in study.judges if not is_view(spec)}
+    asked |= {spec for table in panels.values() for spec in table["members"]}
+    asked |= {table["small"] for table in cascades.values()}
+    panels |= {name: table for name, table in study.panels.items() if asked.issuperset(table["members"])}
+    cascades |= {name: table for name, table in study.cascades.items() if {table["small"], table["large"]} <= asked}
+    idle = [f"{PANEL}{name}" for name in study.panels if name not in panels]
+    idle += [f"{CASCADE}{name}" for name in study.cascades if name not in cascades]
+    idle += [f"{RUBRIC}{name}" for name in study.rubrics if name not in rubrics]
+    return replace(study, panels=panels, cascades=cascades, rubrics=rubrics), idle
 
 
 def member_specs(study: Study) -> list[str]:

@@ -25,6 +25,10 @@ ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user"
                              "gpt": "assistant", "model": "assistant"}  # fmt: skip
 
 
+CHOICE = "choice+tie"
+SHARE = "real:0-1"
+
+
 class Gathering:
     """What a foreign file holds. What is there twice counts once; what was left out is counted."""
 
@@ -74,16 +78,21 @@ class Gathering:
         )  # fmt: skip
         return trial
 
-    def leave_out(self, why: str) -> None:
-        self.left_out[why] = self.left_out.get(why, 0) + 1
+    def leave_out(self, why: str, count: int = 1) -> None:
+        self.left_out[why] = self.left_out.get(why, 0) + count
 
     def brought(self) -> Brought:
         """The record, and a table of what was left out."""
         if not self.items:
-            raise InputError("no item was found in it; is it a file of this kind?", path=self.path)
+            why = ", ".join(f"{count:,} {what}" for what, count in self.left_out.items())
+            none = "no item was found in it; is it a file of this kind?"
+            raise InputError(f"nothing of it can be taken over: {why}" if why else none, path=self.path)
         odd = [
             Table(
-                "left-out", "What was left out", headings("what", "n"), [[why, n] for why, n in self.left_out.items()]
+                "left-out",
+                "What was left out, or taken otherwise",
+                headings("what", "n"),
+                [[why, n] for why, n in self.left_out.items()],
             )
         ]
         return Brought(Record(tuple(self.verdicts), self.items, self.responses), odd if self.left_out else ())
@@ -108,15 +117,25 @@ def files_in(path: Path, *patterns: str) -> list[Path]:
     """The file itself, or the files of a folder that fit one of the patterns, in order."""
     if not path.is_dir():
         return [path]
-    found = sorted(
-        {file for pattern in patterns for file in path.rglob(pattern) if not _hidden(file.relative_to(path))}
-    )
+    found = sorted({
+        file for pattern in patterns for end in ("", ".gz") for file in path.rglob(pattern + end)
+        if not _hidden(file.relative_to(path))
+    })  # fmt: skip
     files = list({file.resolve(): file for file in reversed(found)}.values())[
         ::-1
     ]  # a link to another is not read twice
     if not files:
         raise InputError(f"the folder holds no {' or '.join(patterns)}", path=path)
     return files
+
+
+def stem_of(file: Path) -> str:
+    """A file's name without its ending, gzipped or not.
+
+    >>> stem_of(Path("MMBench_V1.1.tsv.gz"))
+    'MMBench_V1.1'
+    """
+    return Path(file.name.removesuffix(".gz")).stem
 
 
 def _hidden(file: Path) -> bool:
@@ -195,3 +214,17 @@ def pictures_among(names: Iterable[str], path: Path) -> tuple[list[Picture], lis
         else:
             missing.append(name)
     return here, missing
+
+
+def listed(value: Any) -> list[Any]:
+    """A list as it is, anything else as its only entry."""
+    return value if isinstance(value, list) else [value]
+
+
+TAGS = ("language", "category", "domain", "dataset")
+"""What comparisons say of a question, beside its words."""
+
+
+def tags_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """The tags of what a comparison asks."""
+    return {name: str(row[name]) for name in TAGS if isinstance(row.get(name), str)}

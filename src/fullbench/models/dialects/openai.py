@@ -116,12 +116,16 @@ class OpenAI(Dialect):
 
 def _first_tokens(logprobs: Any) -> dict[str, float]:
     """How likely each first token was, where the server was asked; nothing where it does not say, or says it badly."""
+    if logprobs is None:
+        return {}
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     return _chances(content[0]) if isinstance(content, list) and content else {}
 
 
 def _last_tokens(logprobs: Any) -> tuple[tuple[str, dict[str, float]], ...]:
     """The last tokens with the chances of what might have stood there; nothing where the server does not say."""
+    if logprobs is None:
+        return ()
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     entries = content[-LAST:] if isinstance(content, list) else ()
     written_ = [entry.get("token") if isinstance(entry, Mapping) else None for entry in entries]

@@ -330,6 +330,22 @@ def _trust() -> ssl.SSLContext:
     return context
 
 
+async def speaks_tls(url: str) -> bool:
+    """Whether the server at an address would speak TLS, whoever it is: nothing is sent to it."""
+    import ssl
+
+    parts = urlsplit(url)
+    anybody = ssl.create_default_context()
+    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(_name(parts), parts.port or 80, ssl=anybody)
+    except (OSError, TimeoutError):
+        return False
+    writer.transport.abort()
+    return True
+
+
 def why_unconnected(error: OSError) -> str:
     """Why there is no connection; what a user can do about a certificate or a missing one stands with it."""
     unproven = getattr(error, "verify_message", "")
@@ -337,6 +353,8 @@ def why_unconnected(error: OSError) -> str:
         return f"its certificate is not trusted: {unproven}; name the certificate's file in SSL_CERT_FILE"
     if getattr(error, "reason", "") == "WRONG_VERSION_NUMBER":
         return "it speaks no TLS there; write http:// in place of https://"
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
     return str(error.strerror or error)
 
 

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from fullbench.errors import InputError, ModelError
 from fullbench.hygiene import masked_bytes
-from fullbench.models.addresses import fault_of
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import complaints
 from fullbench.models.net.attempts import GARBLED_TRIES, RATE_LIMITED, Tries, lasting
 from fullbench.models.net.deadlines import Deadlines
+from fullbench.models.net.halting import HALT_SECONDS, halted
 from fullbench.models.net.hedging import Hedge, race
-from fullbench.models.net.http import BrokenOff, Connections, Exchange, NoConnection, NoHttp
+from fullbench.models.net.http import BrokenOff, Connections, Exchange, NoConnection, NoHttp, speaks_tls
 from fullbench.models.net.limits import Throttle
 from fullbench.models.net.providers import Provider
+from fullbench.models.net.proxies import proxy_for
 from fullbench.models.net.spending import REPLY_TOKENS, Purse, expected_price, purse
 from fullbench.models.net.streaming import unread
 from fullbench.models.net.waiting import wait_for
 from fullbench.models.payloads import ENCODINGS, Misshapen, TooLarge, unpacked
-from fullbench.models.prices import FRESH, Shares, is_local
+from fullbench.models.prices import FRESH, Shares
 from fullbench.models.replies import Tally, Trouble, read, refusal
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.tokens import estimate
 from fullbench.nouns.call import FailureKind
 from fullbench.nouns.model import Prompt, Reply
 
+_log = logging.getLogger("fullbench")
 CONNECT_TRIES = 3
 UNCLEAR_TRIES = 5
 ALIEN_TRIES = 5
 """So many replies that no such API would send, before any other: the server is none."""
+TOLD_AFTER = 5.0
+"""A server that lets nobody through for so many seconds is told of; nobody wonders about less."""
 MONEY_SECONDS = 0.02
 """So often a call looks whether those before it have left money for it."""
 
@@ -77,7 +80,8 @@ class Caller:
         self._url = line.dialect.url(line.base, line.model)
         self._proxy = proxy_for(self._url)
         self._purse = purse()
-        self._answered = False
+        self._halted = halted()
+        self._answered = self._looked_for_tls = self._told_of_wait = False
         self._unclear = self._aliens = 0
         self._last_answer = 0.0
         self.ended: ModelError | None = None
@@ -132,7 +136,9 @@ class Caller:
             else:
                 aside = await self._money(self._purse, prompt)
                 if isinstance(aside, str):
-                    return self._failed(prompt, tally, aside if not tries.sent else f"{aside}; {tries.last}")
+                    if not tries.sent:
+                        return self._failed(prompt, tally, aside, "unasked")
+                    return self._failed(prompt, tally, f"{aside}; {tries.last}")
                 before = tally.dollars(line.price)
                 try:
                     result = await self._attempt(body, prompt, guess, tally)
@@ -150,11 +156,12 @@ class Caller:
                 return self._failed(prompt, tally, *over)
             wait = wait_for(result, tries, line.limits)
             late = self._clock() + wait > tries.give_up
-            if late and result.status == RATE_LIMITED:
-                self._without_end(result)
-            if tries.failed >= line.limits.attempts or late or self._closing.is_set():
+            if result.status == RATE_LIMITED:
+                self._limited(result, wait, late=late)
+            if tries.failed < line.limits.attempts and not (late or self._over_soon):
+                await self._pause(wait)
+            if tries.failed >= line.limits.attempts or late or self._over_soon:
                 return self._failed(prompt, tally, tries.last)
-            await self._pause(wait)
 
     async def _money(self, purse: Purse, prompt: Prompt) -> float | str:
         """What is set aside for a call, once there is money for it, or why there is none."""
@@ -189,7 +196,7 @@ class Caller:
                     "?breaks=1000000 lets each of them fail by itself"
                 )
                 return Trouble("again", gate.why)
-            if self._closing.is_set():
+            if self._over_soon:
                 break
             await self._pause(wait)
         try:
@@ -202,10 +209,22 @@ class Caller:
         self.ended = self.ended or ModelError(why)
         self._closing.set()
 
-    def _without_end(self, trouble: Trouble) -> None:
-        """A rate limit is waited for; one that let nobody through for all of `patience` is none."""
-        patience = self._line.limits.patience
-        if self._clock() - self._last_answer >= patience:
+    def _limited(self, trouble: Trouble, wait: float, *, late: bool) -> None:
+        """A rate limit is waited for, and that is said; one that let nobody through for all of `patience` is none."""
+        patience, since = self._line.limits.patience, self._clock() - self._last_answer
+        if trouble.wait is not None and trouble.wait > patience:
+            self._end(
+                f"{self._line.server} asks to be left alone for {trouble.wait:,.0f} s ({trouble.message}), and "
+                f"patience lasts {patience:g} s; what was done is kept, and the same command goes on later, or "
+                f"waits with ?patience={trouble.wait * 2:.0f}"
+            )
+        elif not self._told_of_wait and since + wait > TOLD_AFTER:
+            self._told_of_wait = True
+            _log.warning(
+                "%s at %s has too much to do (%s); calls wait for it, %g s at the most",
+                self._line.model, self._line.base, trouble.message, patience,
+            )  # fmt: skip
+        if late and since >= patience:
             self._end(
                 f"{self._line.server} has answered nothing for {patience:g} s but that it has too much to do "
                 f"({trouble.message}); what was done is kept, and the same command goes on from here"
@@ -236,7 +255,7 @@ class Caller:
         """What a trouble means for the calls to come."""
         if trouble.kind == "busy":
             self._throttle.was_too_much(sent, trouble.wait)
-            if trouble.wait is not None:
+            if trouble.wait is not None and trouble.wait <= self._line.limits.patience:
                 self._gate.hold(trouble.wait)
         if trouble.kind == "again" or trouble.status in {503, 529}:
             self._gate.bad(trouble.message, self._line.limits)
@@ -269,12 +288,12 @@ class Caller:
             return Trouble("again", str(error), unconnected=True)
         except NoHttp as error:
             self._count_broken(exchange.status, prompt, tally)
+            await self._refuse_plain(exchange)
             return Trouble("again", str(error), alien="something that is no HTTP")
         except BrokenOff as error:
             self._count_broken(exchange.status, prompt, tally)
-            plain = not self._answered and not exchange.status and self._url.startswith("http://")
-            https = "; does the server want https://?" if plain else ""
-            return Trouble("again", f"the connection broke off ({error}{https})")
+            await self._refuse_plain(exchange)
+            return Trouble("again", f"the connection broke off ({error})")
         except asyncio.CancelledError:
             if not self._deadlines.cut(task):
                 raise
@@ -288,6 +307,14 @@ class Caller:
             tally.retries += 1
             return refusal(exchange.status, raw, exchange.headers)
         return read(self._line.dialect, raw, prompt, tally, self._line.model)
+
+    async def _refuse_plain(self, exchange: Exchange) -> None:
+        """What breaks off before it has ever answered may speak TLS: that is looked for once, and ends the run."""
+        if self._answered or exchange.status or self._looked_for_tls or self._proxy is not None:
+            return
+        self._looked_for_tls = True
+        if self._url.startswith("http://") and await speaks_tls(self._url):
+            self._end(f"{self._line.server} speaks TLS there; write https:// in place of http://")
 
     def _unpackable(self, why: str, seen: int, prompt: Prompt, tally: Tally) -> Trouble:
         if seen != 200:
@@ -310,9 +337,11 @@ class Caller:
         if trouble.alien and not self._answered:
             self._aliens += 1
             if self._aliens >= ALIEN_TRIES:
+                stream = trouble.alien == "a stream of events"
+                remedy = "let it answer in one piece" if stream else "check the URL, which often ends in /v1"
                 self._end(
                     f"{line.server} is no API that speaks {line.dialect.name}: it sends {trouble.alien} "
-                    f"({trouble.message}); check the URL, which often ends in /v1"
+                    f"({trouble.message}); {remedy}"
                 )
         if trouble.kind == "garbled" and tries.garbled >= GARBLED_TRIES:
             return tries.last, "passing"
@@ -328,21 +357,16 @@ class Caller:
             )
         return trouble.message, "permanent" if trouble.kind == "prompt" else "passing"
 
+    @property
+    def _over_soon(self) -> bool:
+        """Whether nothing is tried again: no prompt can do, or the run was told to stop."""
+        return self._closing.is_set() or self._halted()
+
     async def _pause(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._closing.wait()
-        except TimeoutError:
-            return
-
-
-def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for this address; looked up once, since every call would cost."""
-    parts = urlsplit(url)
-    if is_local(url) or proxy_bypass(parts.hostname or ""):
-        return None
-    proxy = getproxies().get(parts.scheme)
-    if proxy is not None and (fault := fault_of(proxy if "://" in proxy else f"http://{proxy}")) is not None:
-        # What stands there may hold a password, and is not shown.
-        raise ModelError(f"the proxy that {parts.scheme}_proxy names {fault}; mend the variable, or unset it")
-    return proxy
+        until = self._clock() + seconds
+        while not self._over_soon and (left := until - self._clock()) > 0:
+            try:
+                async with asyncio.timeout(min(left, HALT_SECONDS)):
+                    await self._closing.wait()
+            except TimeoutError:
+                continue

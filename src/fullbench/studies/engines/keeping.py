@@ -24,6 +24,8 @@ def keepable(outcome: Any, who: str, key: tuple[str, int]) -> Any:
 
 def odd(usage: Usage) -> str:
     """What in a usage is no amount of anything; nothing where all is well."""
+    if _plain(usage):
+        return ""
     for name in ("calls", "retries", "tokens_in", "tokens_out"):
         value = getattr(usage, name)
         if not isinstance(value, int) or not 0 <= value < LARGEST:
@@ -37,6 +39,15 @@ def odd(usage: Usage) -> str:
         if value is not None and not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
             return f"{name} is {str(value)[:40]}"
     return ""
+
+
+def _plain(usage: Usage) -> bool:
+    """Whether all is well at first sight, as it nearly always is: this is asked of every outcome."""
+    whole = (usage.calls, usage.retries, usage.tokens_in, usage.tokens_out, usage.cached or 0, usage.stored or 0)
+    if {*map(type, whole)} != {int} or min(whole) < 0 or max(whole) >= LARGEST:
+        return False
+    seconds, dollars = usage.seconds, usage.dollars or 0.0
+    return type(seconds) is type(dollars) is float and 0 <= seconds < math.inf and 0 <= dollars < math.inf
 
 
 def sane(usage: Usage) -> Usage:

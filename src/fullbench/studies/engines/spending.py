@@ -27,6 +27,8 @@ class Budget:
     settled: float = 0.0
     aside: float = 0.0
     """What the calls that are on their way are expected to cost."""
+    underway: int = 0
+    """How many these are: a sum of dollars that were added and taken away again is seldom exactly nothing."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
@@ -41,6 +43,12 @@ class Budget:
         own = self.spent - self.before
         mean = max(self.settled / self.paid, own / (self.paid + self.in_flight)) if self.paid else self.guess
         return self.before + max(self.settled + (self.in_flight + 1) * mean, own + mean)
+
+    def set_aside(self, dollars: float) -> float:
+        """One call more is on its way, expected to cost so much. Whoever says so holds the lock."""
+        self.aside += dollars
+        self.underway += 1
+        return dollars
 
     def share(self) -> Share:
         """A part for one judge or contestant."""
@@ -83,21 +91,21 @@ class Share:
         with budget.lock:
             least, expected = (0.0, self._live / self._calls) if self._calls else price()
             if budget.spent + budget.aside + expected <= budget.limit:
-                budget.aside += expected
-                return expected
-            if budget.aside:
+                return budget.set_aside(expected)
+            if budget.underway:
                 return None
             if budget.spent + least > budget.limit:
                 left = f"is spent but for ${budget.limit - budget.spent:.2g}, and" if budget.spent else "is too small:"
                 self._short = f"the budget of ${budget.limit:g} {left} one call takes about ${expected:.2g}"
                 return None
-            budget.aside += expected
-            return expected
+            return budget.set_aside(expected)
 
     def release(self, aside: float) -> None:
         """A call is over for which so much was set aside."""
-        with self.budget.lock:
-            self.budget.aside = max(0.0, self.budget.aside - aside)
+        budget = self.budget
+        with budget.lock:
+            budget.underway -= 1
+            budget.aside = max(0.0, budget.aside - aside) if budget.underway else 0.0
 
     def spend(self, dollars: float) -> None:
         """An attempt cost so much, whatever came of it."""
@@ -111,6 +119,11 @@ class Share:
             self._add(settled=usage.dollars or 0.0)
             self.budget.settled += usage.dollars or 0.0
             self.budget.paid += 1
+            self.budget.in_flight -= 1
+
+    def give_back(self) -> None:
+        """A task was not asked after all."""
+        with self.budget.lock:
             self.budget.in_flight -= 1
 
     @property

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Generic, Protocol, TypeVar
 
 from fullbench.errors import FullbenchError
+from fullbench.models.net.halting import halted_by
 from fullbench.models.net.spending import paid_by
 from fullbench.nouns.call import NOTHING, Usage
 from fullbench.nouns.verdict import Failure, Reader
@@ -42,7 +43,7 @@ class Tally:
     """What came of one judge's or contestant's work. `workers` are those of a cluster that ask right now.
 
     `lasting` counts the failures that no later call can mend, `passed_over` those of earlier runs, which were not asked
-    again. `stopped` says why not everything was asked.
+    again. `stopped` says why not everything was asked, `unasked` counts what was not since the money was spent.
     """
 
     name: str
@@ -51,8 +52,10 @@ class Tally:
     done: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     replies: Counter[str] = field(default_factory=Counter)
-    """How replies were read: `signed`, `unsigned` (see `Reader`), `cut off`, which left no ruling, and `estimated`,
-    whose tokens the server did not count."""
+    """How replies were read: `signed`, `unsigned` (see `Reader`), `cut off`, `thoughts alone` and `wordless`, which
+    left no ruling, and `estimated`, whose tokens the server did not count."""
+    served: Counter[str] = field(default_factory=Counter)
+    """The models that servers say have answered, where they say so."""
     failures: Counter[str] = field(default_factory=Counter)
     usage: Usage = NOTHING
     stopped: str = ""
@@ -62,6 +65,7 @@ class Tally:
     """What the ledger says of the names: settings it took on, verdicts found under a former name."""
     lasting: int = 0
     passed_over: int = 0
+    unasked: int = 0
     sample: str = ""
     """The last reply that was not what was asked for, or the last error; the first words of it."""
 
@@ -197,13 +201,19 @@ def work(
 
 
 class _Work:
-    """One job while it is done. `_open` are the keys that were looked up and are not done, in flight or about to be."""
+    """One job while it is done. `_open` are the keys that were looked up and are not done, in flight or about to be.
+
+    Once the money is spent, `_handed_back` are tasks that were given out and not asked, and `_left` the one that was
+    not given out any more.
+    """
 
     def __init__(self, job: Job[Any], tally: Tally, stop: Stop, budget: Budget | None, insist: Insistence) -> None:
         self._job, self._tally, self._stop, self._insist = job, tally, stop, insist
         self._share = None if budget is None else budget.share()
         self._open: set[Key] = set()
         self._in_flight: dict[Key, None] = {}
+        self._spent_up = False
+        self._handed_back = self._left = 0
         # Read before the name is held, which may be on its way: what another run finds hopeless until then is asked
         # once more.
         self._gone = frozenset() if insist.again else frozenset(job.failed_for_good())
@@ -212,22 +222,30 @@ class _Work:
         """Ask what is due, and keep what comes back."""
         job = self._job
         try:
-            with paid_by(self._share):
-                for outcome in engine.ask(job, self._asked(), self._tally, self._stop):
-                    self._count(self._keep(outcome))
+            with paid_by(self._share), halted_by(lambda: bool(self._stop.reason)):
+                due = self._due()
+                for outcome in engine.ask(job, self._asked(due), self._tally, self._stop):
+                    if _not_asked(outcome):
+                        self._hand_back(outcome)
+                    else:
+                        self._count(self._keep(outcome))
                     if watch is not None:
                         watch.step(self._tally)
+            if self._spent_up:
+                self._tally.asked -= self._handed_back
+                rest = sum(1 for _ in takewhile(lambda _: not self._stop.reason, due))
+                self._tally.unasked = self._handed_back + self._left + rest
         finally:
             job.flush()
 
-    def _asked(self) -> Iterator[Any]:
+    def _asked(self, due: Iterator[tuple[Key, Any]]) -> Iterator[Any]:
         tally, share = self._tally, self._share
-        for key, task in self._due():
+        for key, task in due:
             if self._stop.reason or tally.stopped:
-                tally.stopped = tally.stopped or self._stop.reason
+                tally.stopped, self._left = tally.stopped or self._stop.reason, 1
                 return
             if share is not None and not share.reserve():
-                tally.stopped = share.spent_up
+                tally.stopped, self._left, self._spent_up = share.spent_up, 1, True
                 return
             tally.asked += 1
             self._in_flight[key] = None
@@ -275,14 +293,27 @@ class _Work:
         known = job.known(keys) | still_open
         over = gone.intersection(keys) - known
         due = {key: task for key, task in zip(keys, chunk, strict=True) if key not in known and key not in over}
-        job.enter(list(due.values()))
+        if not self._spent_up:
+            job.enter(list(due.values()))
         return due, len(over)
+
+    def _hand_back(self, outcome: Failure) -> None:
+        """A task for whose call there was no money: nothing was asked, and it stays due."""
+        tally, key = self._tally, self._job.settles(outcome)
+        self._open.discard(key)
+        self._in_flight.pop(key, None)
+        self._handed_back += 1
+        tally.stopped, self._spent_up = tally.stopped or outcome.error, True
+        if self._share is not None:
+            self._share.give_back()
 
     def _keep(self, outcome: Any) -> Any:
         """Keep an outcome; one that cannot be kept is a failure of its case, with what is known of its cost."""
         job = self._job
         key = job.settles(outcome)
         sound = keepable(outcome, job.name, key)
+        if isinstance(sound, Failure) and sound.kind == "unasked":  # it was asked in part, which was paid for
+            sound = replace(sound, kind="passing")
         try:
             job.keep(sound)
         except FullbenchError:
@@ -308,6 +339,8 @@ class _Work:
                 tally.faults[fault] += 1
                 tally.sample = _first_words(getattr(outcome, "text", "")) or tally.sample
             tally.replies.update(_read_as(outcome))
+            if (replies := getattr(outcome, "exchanges", ())) and replies[-1].served:
+                tally.served[replies[-1].served] += 1
         if self._share is not None:
             self._share.pay(outcome.usage)
         if not self._insist.anyway and not tally.stopped and tally.hopeless and not self._job.proven():
@@ -330,6 +363,12 @@ class _Work:
         self._job.flush()
 
 
+def _not_asked(outcome: Any) -> bool:
+    """Whether nothing of a task was asked, and nothing paid for."""
+    used: Usage = outcome.usage
+    return isinstance(outcome, Failure) and outcome.kind == "unasked" and not (used.calls or used.retries)
+
+
 def _words(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:SAMPLE]
 
@@ -340,6 +379,8 @@ def _read_as(outcome: Any) -> Iterator[str]:
         yield "signed" if reader.signed else "unsigned"
     if reader.cut and getattr(outcome, "fault", None) == "unreadable":
         yield "cut off"
+    elif getattr(outcome, "fault", None) == "unreadable" and not outcome.text.strip() and outcome.exchanges:
+        yield "thoughts alone" if outcome.exchanges[-1].reasoning else "wordless"
     if reader.estimated:
         yield "estimated"
 

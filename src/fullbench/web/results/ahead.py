@@ -14,17 +14,19 @@ from fullbench.web.results.views import Views
 
 MOST = 24
 """So many leaderboards are made ahead; the others when they are asked for."""
+CALM = 10.0
+"""Seconds after a start in which none are: whoever started the server looks at it then, and waits for other pages."""
 REST = 20
 """After pages were made, none are for so many times as long as it took: verdicts that trickle in change all of them."""
 
 
 class Ahead:
-    """Makes pages in English when figures changed, and once after a start."""
+    """Makes pages in English when figures changed, and once after a start and its calm."""
 
-    def __init__(self, engine: Engine, views: Callable[[], Views]) -> None:
+    def __init__(self, engine: Engine, views: Callable[[], Views], *, calm: float = CALM) -> None:
         self._engine, self._views = engine, views
         self._made: dict[str, str] = {}
-        self._until = 0.0
+        self._until = time.monotonic() + calm
 
     def make(self, going: Callable[[], bool]) -> None:
         """Make what is new; `going` is asked before each page."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fullbench.audit.equate import with_seams
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.succession import Succession
 from fullbench.nouns.table import Table
+from fullbench.studies.equate import with_seams
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
 
