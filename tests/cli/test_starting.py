@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.app import app
-from fullbench.cli.starting import GROUPS, PANELS, application_for
+from fullbench.cli.panels import GROUPS, PANELS
+from fullbench.cli.starting import application_for
 from fullbench.nouns import doors
 
 NAMES = [name for names in PANELS.values() for name in names]
@@ -56,6 +57,14 @@ def test_a_metric_as_the_judge_loads_neither_other_commands_nor_what_speaks_to_s
     loaded = set(done.stderr.split())
     assert "fullbench.cli.judge" in loaded
     assert not loaded & {"fullbench.cli.app", "fullbench.cli.people", "fullbench.models.chat", "aiohttp", "scipy"}
+
+
+def test_a_start_does_not_pay_for_what_only_the_site_uses():
+    code = "import sys; sys.argv = ['fullbench', 'list']; from fullbench.cli import main\ntry: main()\n"
+    code += "except SystemExit: print(*sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "fullbench.cli.listing" in done.stderr.split()
+    assert "pydantic" not in done.stderr.split()
 
 
 @pytest.mark.parametrize(("counting", "frozen"), [(False, True), (True, False)])

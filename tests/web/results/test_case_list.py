@@ -179,18 +179,25 @@ READ = """() => [...document.querySelectorAll(".verdict-list > li")].map((row) =
 }))"""
 
 
+@pytest.fixture(scope="module")
+def copied(served, tmp_path_factory):
+    """A static copy of what is served."""
+    folder = tmp_path_factory.mktemp("copy") / "site"
+    with Ledger(served[1], read_only=True) as ledger:
+        site.export(ledger, folder, site.Wish(charts=False))
+    return folder
+
+
 @pytest.mark.parametrize("asked", ["", "?order=doubt&contestant=alpha", "?judge=steady&swapped=1", "?fault=any"])
-def test_a_static_copy_has_the_rows_of_the_served_list(served, tab, tmp_path, asked):
-    live, path = served
-    with Ledger(path, read_only=True) as ledger:
-        site.export(ledger, tmp_path / "site", site.Wish(charts=False))
+def test_a_static_copy_has_the_rows_of_the_served_list(served, copied, tab, asked):
+    live, _ = served
     tab.goto(f"{live.url}/verdicts{asked}")
     here = tab.evaluate(READ), count(tab)
-    tab.goto((tmp_path / "site" / "verdicts.html").as_uri() + asked)
+    tab.goto((copied / "verdicts.html").as_uri() + asked)
     assert count(tab) == here[1] > 0
-    copied = tab.evaluate(READ)
-    assert copied == here[0]
-    assert all(row["thumb"] for row in copied)
+    rows = tab.evaluate(READ)
+    assert rows == here[0]
+    assert all(row["thumb"] for row in rows)
 
 
 def test_a_reader_narrows_the_list_by_a_click_and_follows_a_dot_to_its_ruling(served, tab, axe):
