@@ -12,6 +12,8 @@ import pytest
 
 from fullbench import Case, Item, Response, ballot
 from fullbench.judges.prompted import PromptedJudge
+from fullbench.models import factories
+from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.settings import Sampling
 from fullbench.nouns.item import Turn
@@ -176,6 +178,22 @@ def test_the_words_of_a_prompt_arrive_whole_where_blank_blocks_are_left_out():
     assert [block.get("text") for block in message["content"]] == ["[1] ", None, "\nLook.\n好"]
 
 
+@pytest.mark.parametrize(
+    ("address", "word"),
+    [
+        ("https://api.mistral.ai/v1", "random_seed"),
+        ("https://api.deepseek.com", "seed"),
+        ("http://localhost:1/v1", "seed"),
+    ],
+)
+def test_a_seed_has_the_name_that_its_server_knows(address, word):
+    model = factories.openai(f"pixtral-large@{address}", {"key_env": "ANY"})
+    assert isinstance(model, ChatModel)
+    resampled = Prompt((Turn("user", ("Hi",)),), seed=3)
+    body = json.loads(model.dialect.body(model.model, resampled, model.sampling))
+    assert {name: body[name] for name in ("seed", "random_seed") if name in body} == {word: 3}
+
+
 EFFORTS = [
     (OpenAI(), "gpt-5", {"reasoning_effort": "high"}),
     (Responses(), "gpt-5", {"reasoning": {"effort": "high", "summary": "auto"}}),
@@ -258,6 +276,11 @@ def test_replies_are_read_as_each_api_means_them(dialect, payload, said):
         ),
         (OpenAI(), {"usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 0}}}, (0, None)),
         (OpenAI(), {"usage": {"prompt_tokens": 9}}, (None, None)),
+        (
+            OpenAI(),
+            {"usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 2, "cache_write_tokens": 5}}},
+            (2, 5),
+        ),
         (Responses(), {"usage": {"input_tokens": 9, "input_tokens_details": {"cached_tokens": 4}}}, (4, None)),
         (Gemini(), {"usageMetadata": {"promptTokenCount": 9, "cachedContentTokenCount": 5}}, (5, None)),
     ],

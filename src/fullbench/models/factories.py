@@ -95,7 +95,8 @@ def litellm(name: str, options: Mapping[str, str]) -> Model:
     if "://" in name:
         raise InputError(f"'litellm:{name}' holds an address, which litellm would not use; write openai:NAME@URL")
     price = {**PRICE, "price_cached": CACHING["price_cached"]}
-    read = read_options(f"litellm:{name}", options, {**SAMPLING, **LIMITS, **price})
+    limits = {limit: word for limit, word in LIMITS.items() if limit != "hedge"}  # no call of litellm can be called off
+    read = read_options(f"litellm:{name}", options, {**SAMPLING, **limits, **price})
     return LiteLLMModel(
         name, sampling_from(read), limits_from(read), _price(read), cached_price=read.get("price_cached")
     )
@@ -163,7 +164,7 @@ def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
     check_url(model, address)
     env = (read["key_env"],) if "key_env" in read else provider.env if provider.owns(address) else ()
     others = provider is OPENAI and not provider.owns(address) and not LIMITS_COMPLETIONS.search(model)
-    dialect = OpenAI() if others else provider.dialect()
+    dialect = OpenAI(seed=_seed_at(address)) if others else provider.dialect()
     if read.get("cache"):
         if not isinstance(dialect, Anthropic):
             raise InputError(
@@ -182,6 +183,16 @@ def _chat(provider: Provider, name: str, options: Mapping[str, str]) -> Model:
         read.get("label", ""),
         cached_price=read.get("price_cached"),
     )
+
+
+def _seed_at(address: str) -> str:
+    """What a server calls a seed: Mistral's own has a word of its own, and refuses any other.
+
+    >>> _seed_at("https://api.mistral.ai/v1"), _seed_at("http://localhost:8000/v1")
+    ('random_seed', 'seed')
+    """
+    host = urlsplit(address).hostname or ""
+    return "random_seed" if host == "mistral.ai" or host.endswith(".mistral.ai") else "seed"
 
 
 _PLACED = re.compile(r"(.*?)@(https?://.*)", re.IGNORECASE)

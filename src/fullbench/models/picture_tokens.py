@@ -1,7 +1,8 @@
 """How many tokens a picture takes, by the rule of the provider whose model looks at it.
 
-The rules are those that OpenAI, Anthropic, Google and Qwen publish in their guides to vision; models that none of them
-is known for take about a token for every 750 pixels, at most 1,600.
+Most rules are those that OpenAI, Anthropic, Google, xAI and Qwen publish in their guides to vision. For GPT-5.2 and
+later the rules are what people measured, and `source` says so. Models of which no rule is known are taken to need about
+a token for every 750 pixels, at most 1,600.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import re
 from collections.abc import Callable
 from functools import partial
 from math import ceil, floor, sqrt
+from typing import Literal
 
 from fullbench.models.pictures import Limit
 
 UNKNOWN_SIZE = 1_600
 Rule = Callable[[int, int], int]
+Source = Literal["published", "measured", "unknown"]
+"""Who says so: the provider itself, people who counted, or nobody."""
 
 
 def tokens(size: tuple[int, int] | None, model: str) -> int:
@@ -25,11 +29,21 @@ def tokens(size: tuple[int, int] | None, model: str) -> int:
     >>> tokens((1024, 1024), "gpt-5"), tokens((1024, 1024), "gpt-5.2"), tokens((1920, 1080), "claude-opus-4-7")
     (630, 1229, 2691)
     """
-    if size is None:
-        return UNKNOWN_SIZE
+    return UNKNOWN_SIZE if size is None else _rule(model)[0](*size)
+
+
+def source(model: str) -> Source:
+    """Who says what a picture takes when this model looks at it.
+
+    >>> source("gpt-4o"), source("openai/gpt-5.2"), source("my-own-vlm")
+    ('published', 'measured', 'unknown')
+    """
+    return _rule(model)[1]
+
+
+def _rule(model: str) -> tuple[Rule, Source]:
     bare = model.rsplit("/", 1)[-1].lower()
-    rule = next((rule for pattern, rule in RULES if pattern.match(bare)), _by_area)
-    return rule(*size)
+    return next(((rule, who) for pattern, rule, who in RULES if pattern.match(bare)), (_by_area, "unknown"))
 
 
 def _by_tiles(width: int, height: int, *, base: int, tile: int) -> int:
@@ -51,14 +65,19 @@ def _by_patches(width: int, height: int, *, factor: float, most: int = 1_536, si
     return ceil(patches * factor)
 
 
-def _by_squares(width: int, height: int) -> int:
-    """Claude since Opus 4.7: squares of 28 by 28, 4,784 of them at most; no side is sent longer than 2,000 pixels."""
-    width, height = Limit(pixels=2_000).fit((width, height))
-    return min(4_784, ceil(width / 28) * ceil(height / 28))
+def _by_squares(width: int, height: int, *, longest: int, most: int) -> int:
+    """Claude: the long side down to a limit, then squares of 28 by 28, so many of them at most."""
+    width, height = Limit(pixels=longest).fit((width, height))
+    return min(most, ceil(width / 28) * ceil(height / 28))
+
+
+def _by_large_tiles(width: int, height: int) -> int:
+    """Grok: tiles of 448 by 448, six of them at most, and one more for the whole; 256 tokens each."""
+    return 256 * (1 + min(6, ceil(width / 448) * ceil(height / 448)))
 
 
 def _by_area(width: int, height: int) -> int:
-    """Claude before that: the long side down to 1,568, then a token for 750 pixels."""
+    """Where nobody says: the long side down to 1,568, then a token for 750 pixels."""
     width, height = Limit(pixels=1_568).fit((width, height))
     return min(UNKNOWN_SIZE, ceil(width * height / 750))
 
@@ -76,12 +95,18 @@ def _by_grid(width: int, height: int, *, side: int) -> int:
     return min(16_384, max(4, round(width / side) * round(height / side))) + 2
 
 
-RULES: tuple[tuple[re.Pattern[str], Rule], ...] = tuple(
-    (re.compile(pattern), rule)
+_MEASURED = {
+    r"gpt-5\.\d+-mini", r"gpt-5\.\d+-nano", r"gpt-5\.[23](?!\d)", r"gpt-5\.4(?!\d)",
+    r"gpt-(5\.([5-9]|\d\d)|[6-9]|\d\d)",
+}  # fmt: skip
+RULES: tuple[tuple[re.Pattern[str], Rule, Source], ...] = tuple(
+    (re.compile(pattern), rule, "measured" if pattern in _MEASURED else "published")
     for pattern, rule in (
         (r"gpt-4o-mini", partial(_by_tiles, base=2_833, tile=5_667)),
-        (r"gpt-4\.1-mini|gpt-5(\.\d+)?-mini", partial(_by_patches, factor=1.62)),
-        (r"gpt-4\.1-nano|gpt-5(\.\d+)?-nano", partial(_by_patches, factor=2.46)),
+        (r"gpt-4\.1-mini|gpt-5(\.1)?-mini", partial(_by_patches, factor=1.62)),
+        (r"gpt-4\.1-nano|gpt-5(\.1)?-nano", partial(_by_patches, factor=2.46)),
+        (r"gpt-5\.\d+-mini", partial(_by_patches, factor=1.62)),
+        (r"gpt-5\.\d+-nano", partial(_by_patches, factor=2.46)),
         (r"o4-mini", partial(_by_patches, factor=1.72)),
         (r"o[13](-|$)", partial(_by_tiles, base=75, tile=150)),
         (r"gpt-5\.[23](?!\d)", partial(_by_patches, factor=1.2)),
@@ -89,9 +114,15 @@ RULES: tuple[tuple[re.Pattern[str], Rule], ...] = tuple(
         (r"gpt-(5\.([5-9]|\d\d)|[6-9]|\d\d)", partial(_by_patches, factor=1.2, most=10_000)),
         (r"gpt-5", partial(_by_tiles, base=70, tile=140)),
         (r"(chat)?gpt-4", partial(_by_tiles, base=85, tile=170)),
-        (r"([\w-]+\.)*claude-(opus-4[-.][7-9]|[a-z]+-[5-9]|mythos)", _by_squares),
+        # No side is sent longer than 2,000 pixels, though these look at 2,576.
+        (
+            r"([\w-]+\.)*claude-(opus-4[-.][7-9]|[a-z]+-[5-9]|mythos)",
+            partial(_by_squares, longest=2_000, most=4_784),
+        ),
+        (r"([\w-]+\.)*claude", partial(_by_squares, longest=1_568, most=1_568)),
         (r"gemini-[3-9]", lambda _width, _height: 1_120),
         (r"gemini", _by_crops),
+        (r"grok", _by_large_tiles),
         (r"qwen3.*vl", partial(_by_grid, side=32)),
         (r"qwen.*vl", partial(_by_grid, side=28)),
         (r"llava-?1\.5|llava-v1\.5", lambda _width, _height: 576),

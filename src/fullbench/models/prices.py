@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 Price = tuple[float, float]
@@ -38,41 +39,48 @@ def shares_at(price: Price | None, cached: float | None) -> Shares:
 
 
 @lru_cache(maxsize=1024)
-def price_of(model: str, url: str) -> Price | None:
-    """The listed price of a model at a server; None where it is not listed or the list is not installed.
+def price_of(model: str, url: str, provider: str = "") -> Price | None:
+    """The listed price of a model at a server, or of a provider; None where it is not listed or the list is not
+    installed.
 
     The list comes with the optional part `prices`; where long prompts cost more, this is the price of short ones.
     """
-    if is_local(url):
+    if url and is_local(url):
         return (0.0, 0.0)
     try:
         from genai_prices import Usage, calc_price
     except ImportError:
         return None
     thousand = 1_000
+    where = _where(url, provider)
     try:
-        into = calc_price(Usage(input_tokens=thousand), model, provider_api_url=url)
-        out = calc_price(Usage(output_tokens=thousand), model, provider_api_url=url)
+        into = calc_price(Usage(input_tokens=thousand), model, **where)
+        out = calc_price(Usage(output_tokens=thousand), model, **where)
     except (LookupError, ValueError):
         return None
     return float(into.total_price) * thousand, float(out.total_price) * thousand
 
 
 @lru_cache(maxsize=1024)
-def cache_shares(model: str, url: str) -> Shares:
+def cache_shares(model: str, url: str, provider: str = "") -> Shares:
     """What cached tokens cost by the list; as much as fresh ones where it does not say, so that no bill is too low."""
-    if is_local(url):
+    if url and is_local(url):
         return FRESH
     try:
         from genai_prices import Usage, calc_price
     except ImportError:
         return FRESH
     thousand = 1_000
+    where = _where(url, provider)
     usages = (Usage(input_tokens=thousand, cache_read_tokens=thousand),
               Usage(input_tokens=thousand, cache_write_tokens=thousand))  # fmt: skip
     try:
-        fresh = calc_price(Usage(input_tokens=thousand), model, provider_api_url=url).total_price
-        read, write = (float(calc_price(usage, model, provider_api_url=url).total_price / fresh) for usage in usages)
+        fresh = calc_price(Usage(input_tokens=thousand), model, **where).total_price
+        read, write = (float(calc_price(usage, model, **where).total_price / fresh) for usage in usages)
     except (ArithmeticError, LookupError, ValueError):
         return FRESH
     return read, write
+
+
+def _where(url: str, provider: str) -> dict[str, Any]:
+    return {"provider_id": provider} if provider else {"provider_api_url": url}

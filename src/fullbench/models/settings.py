@@ -93,7 +93,7 @@ class Sampling:
 
 _REASONS = re.compile(
     r"(?:^|[/.])(?:o[1-9](?:-|$)|gpt-[5-9](?!.*chat)|claude-opus-4[-.][7-9]|claude-[a-z]+-[5-9]|claude-mythos"
-    r"|gemini-(?:[3-9]|\d\d))"
+    r"|gemini-(?:[3-9]|\d\d)|o_series/|gpt5_series/)"
 )
 """Models that refuse a request with a temperature in it, since they sample in their own way while they reason, or whose
 provider asks to leave it alone: Gemini 3 may repeat itself without end below its own."""

@@ -66,6 +66,10 @@ def try_model(model: Model) -> Tried:
             own, timeout=min(own.timeout, LONGEST), attempts=min(own.attempts, 2), patience=min(own.patience, LONGEST)
         )
         model = replace(model, limits=soon)
+    try:
+        model.answer(())  # asks nothing, looks for the key, and loads what the model needs
+    except ModelError as error:
+        return Tried(model.name, str(error), price=model.price)
     started = time.monotonic()
     seen = _ask(model, Prompt((Turn("user", (_picture(), QUESTION)),)))
     seconds = time.monotonic() - started
@@ -109,9 +113,9 @@ def _picture() -> Picture:
 
 
 def _ask(model: Model, prompt: Prompt) -> Reply | str:
-    """The reply to a prompt, or why there is none."""
+    """The reply to a prompt, or why there is none; a model that no prompt can use says so after its last reply."""
     try:
-        reply = next(iter(model.answer([prompt])))
+        (reply,) = model.answer([prompt])
     except ModelError as error:
         return str(error)
     return reply if reply.error is None else reply.error
@@ -152,7 +156,7 @@ def _headers(model: Model) -> tuple[dict[str, str], bool | None]:
     """What a server says of its limits in the headers of a reply, and whether it gives the chances of tokens."""
     if not isinstance(model, ChatModel) or not isinstance(model.dialect, OpenAI):
         return {}, None
-    body = {"model": model.model, "max_tokens": 1, "logprobs": True, "top_logprobs": 2,
+    body = {"model": model.model, model.dialect.length: 1, "logprobs": True, "top_logprobs": 2,
             "messages": [{"role": "user", "content": "Say A or B."}]}  # fmt: skip
     got = _http(model.dialect.url(model.url, model.model), model.dialect.headers(_key(model)), body)
     if isinstance(got, str):

@@ -131,6 +131,7 @@ def _notes(loads: Sequence[Load]) -> Iterator[str]:
             yield carrying(load.who, load.pictures, load.blind)
     if not asked:
         return
+    yield from _price_notes(asked)
     yield Note(
         "plan.sampled",
         "Tokens are estimated from {n} of the prompts at most; retries and resampled replies come on top.",
@@ -151,6 +152,32 @@ def _notes(loads: Sequence[Load]) -> Iterator[str]:
         yield Note(
             "plan.time",
             "Time is what the limits allow: rpm and tpm, and concurrency at a time, or 8 where it adapts and may grow.",
+        )
+
+
+def _price_notes(asked: Sequence[Load]) -> Iterator[str]:
+    """Where what a picture takes is not the provider's own word, and where no price is known."""
+    from fullbench.models.picture_tokens import source
+
+    looking = {str(getattr(load.model, "model", load.who)) for load in asked if any(load.pictures)}
+    if measured := sorted(model for model in looking if source(model) == "measured"):
+        yield Note(
+            "plan.pictures-measured",
+            "What a picture takes of {models} is estimated from what others measured; its provider says nothing of it.",
+            models=", ".join(measured),
+        )
+    if unknown := sorted(model for model in looking if source(model) == "unknown"):
+        yield Note(
+            "plan.pictures-unknown",
+            "What a picture takes of {models} is not known: a token for every 750 pixels is assumed, 1,600 at most.",
+            models=", ".join(unknown),
+        )
+    if priceless := sorted({load.who for load in asked if load.model is not None and load.model.price is None}):
+        yield Note(
+            "plan.priceless",
+            "No price is known for {models}: give it in dollars per million tokens (?price_in=..&price_out=..), or "
+            "install the list of prices (pip install '.[prices]').",
+            models=", ".join(priceless),
         )
 
 

@@ -22,7 +22,7 @@ from fullbench.models.net import complaints
 from fullbench.models.net.http import CONNECT_SECONDS
 from fullbench.models.net.proxies import proxy_for
 from fullbench.models.net.streaming import complete
-from fullbench.models.net.transport import LONGEST_WAIT
+from fullbench.models.net.waiting import LONGEST_WAIT
 from fullbench.models.prices import is_local
 from fullbench.models.replies import Trouble, refusal
 

@@ -23,14 +23,18 @@ _ADAPTS = re.compile(r"claude-(?:[a-z]+-)?(?:4[-.][6-9]|[5-9])|claude-mythos")
 _BUDGETS = {"minimal": 1_024, "low": 1_024, "medium": 4_096, "high": 16_384}
 
 
+def thinking_room(effort: str | None) -> int:
+    """The tokens that a limit must have on top for what is thought; none where nothing is said, or not to think."""
+    return 0 if effort in {None, "none"} else _BUDGETS.get(str(effort), _BUDGETS["high"])
+
+
 def _thinking(model: str, effort: str | None) -> tuple[dict[str, Any], int]:
     """The settings that make a model think, and the tokens that its limit must have on top for that.
 
     Newer models keep what they thought to themselves unless a summary is asked for.
     """
-    if effort in {None, "none"}:  # nothing is thought where nothing is said
+    if not (budget := thinking_room(effort)):
         return {}, 0
-    budget = _BUDGETS.get(str(effort), _BUDGETS["high"])
     if _ADAPTS.search(model):
         return {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": effort}}, budget
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}, budget

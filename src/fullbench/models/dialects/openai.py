@@ -29,8 +29,9 @@ class OpenAI(Dialect):
     marks = ("choices",)
     _STOPS: ClassVar = {"content_filter": "filter", "tool_calls": "tool", "function_call": "tool"}
 
-    def __init__(self, length: str = "max_tokens") -> None:
-        self._length = length
+    def __init__(self, length: str = "max_tokens", seed: str = "seed") -> None:
+        self.length, self._seed = length, seed
+        """What this server calls the limit on a reply, and the seed."""
 
     def url(self, base: str, model: str) -> str:
         return f"{base}/chat/completions"
@@ -43,8 +44,8 @@ class OpenAI(Dialect):
             "model": model,
             "temperature": sampling.sent_temperature,
             "top_p": sampling.top_p,
-            self._length: sampling.max_tokens,
-            "seed": sampling.seed if prompt.seed is None else prompt.seed,
+            self.length: sampling.max_tokens,
+            self._seed: sampling.seed if prompt.seed is None else prompt.seed,
             "response_format": _format(prompt),
             "reasoning_effort": sampling.effort,
             **sampling.extra,
@@ -105,9 +106,12 @@ class OpenAI(Dialect):
 
     def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        told = count(usage_of(usage.get("prompt_tokens_details")).get("cached_tokens"))
-        # DeepSeek has a word of its own for it.
-        return count(usage.get("prompt_cache_hit_tokens")) if told is None else told, None
+        details = usage_of(usage.get("prompt_tokens_details"))
+        told = count(details.get("cached_tokens"))
+        # DeepSeek has a word of its own for it. What went into a cache is told by OpenRouter and by litellm.
+        return count(usage.get("prompt_cache_hit_tokens")) if told is None else told, count(
+            details.get("cache_write_tokens")
+        )
 
 
 def _first_tokens(logprobs: Any) -> dict[str, float]:

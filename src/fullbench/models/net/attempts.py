@@ -10,6 +10,8 @@ from fullbench.nouns.call import FailureKind
 from fullbench.nouns.model import Prompt
 
 RATE_LIMITED = 429
+GARBLED_TRIES = 2
+"""An answer of a wrong form is paid for and mostly comes again: it is asked for once more, not `attempts` times."""
 
 
 @dataclass(slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+HALT_SECONDS = 0.25
+"""So often a call that waits to be tried again looks whether the run was told to stop."""
 Halted = Callable[[], bool]
 
 

@@ -7,6 +7,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
+from fullbench.models.settings import Sampling
+from fullbench.models.tokens import estimate
+from fullbench.nouns.model import Prompt
+
+REPLY_TOKENS = 256
+"""What a reply is taken to have, at most, before any has come."""
+
 
 class Purse(Protocol):
     """Money set aside for calls."""
@@ -43,3 +50,9 @@ def paid_by(payer: Purse | None) -> Iterator[None]:
         yield
     finally:
         _purse.reset(token)
+
+
+def expected_price(prompt: Prompt, model: str, sampling: Sampling, price: tuple[float, float]) -> tuple[float, float]:
+    """What a call costs at least, and what it is likely to cost, where nothing was paid before."""
+    least = estimate(prompt, model) * price[0] / 1e6
+    return least, least + min(sampling.max_tokens or REPLY_TOKENS, REPLY_TOKENS) * price[1] / 1e6

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,16 +13,17 @@ from fullbench.errors import InputError, ModelError
 from fullbench.hygiene import masked_bytes
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import complaints
-from fullbench.models.net.attempts import RATE_LIMITED, Tries, lasting
+from fullbench.models.net.attempts import GARBLED_TRIES, RATE_LIMITED, Tries, lasting
 from fullbench.models.net.deadlines import Deadlines
-from fullbench.models.net.halting import halted
+from fullbench.models.net.halting import HALT_SECONDS, halted
 from fullbench.models.net.hedging import Hedge, race
 from fullbench.models.net.http import BrokenOff, Connections, Exchange, NoConnection, NoHttp, speaks_tls
 from fullbench.models.net.limits import Throttle
 from fullbench.models.net.providers import Provider
 from fullbench.models.net.proxies import proxy_for
-from fullbench.models.net.spending import Purse, purse
+from fullbench.models.net.spending import REPLY_TOKENS, Purse, expected_price, purse
 from fullbench.models.net.streaming import unread
+from fullbench.models.net.waiting import wait_for
 from fullbench.models.payloads import ENCODINGS, Misshapen, TooLarge, unpacked
 from fullbench.models.prices import FRESH, Shares
 from fullbench.models.replies import Tally, Trouble, read, refusal
@@ -33,18 +33,12 @@ from fullbench.nouns.call import FailureKind
 from fullbench.nouns.model import Prompt, Reply
 
 _log = logging.getLogger("fullbench")
-LONGEST_WAIT = 30.0
 CONNECT_TRIES = 3
 UNCLEAR_TRIES = 5
 ALIEN_TRIES = 5
 """So many replies that no such API would send, before any other: the server is none."""
-GARBLED_TRIES = 2
-"""An answer of a wrong form is paid for and mostly comes again: it is asked for once more, not `attempts` times."""
-REPLY_TOKENS = 256
 TOLD_AFTER = 5.0
 """A server that lets nobody through for so many seconds is told of; nobody wonders about less."""
-HALT_SECONDS = 0.25
-"""So often a call that waits to be tried again looks whether the run was told to stop."""
 MONEY_SECONDS = 0.02
 """So often a call looks whether those before it have left money for it."""
 
@@ -160,7 +154,7 @@ class Caller:
                 return Reply(prompt, usage=tally.usage(line.price), stop="refused")
             if (over := self._over(result, tries)) is not None:
                 return self._failed(prompt, tally, *over)
-            wait = self._wait(result, tries)
+            wait = wait_for(result, tries, line.limits)
             late = self._clock() + wait > tries.give_up
             if result.status == RATE_LIMITED:
                 self._limited(result, wait, late=late)
@@ -171,14 +165,9 @@ class Caller:
 
     async def _money(self, purse: Purse, prompt: Prompt) -> float | str:
         """What is set aside for a call, once there is money for it, or why there is none."""
-
-        def price() -> tuple[float, float]:
-            dear_in, dear_out = self._line.price or (0.0, 0.0)
-            least = estimate(prompt, self._line.model) * dear_in / 1e6
-            return least, least + min(self._line.sampling.max_tokens or REPLY_TOKENS, REPLY_TOKENS) * dear_out / 1e6
-
+        line = self._line
         while not (why := purse.empty):
-            aside = purse.admit(price)
+            aside = purse.admit(lambda: expected_price(prompt, line.model, line.sampling, line.price or (0.0, 0.0)))
             if aside is not None:
                 return aside
             await asyncio.sleep(MONEY_SECONDS)
@@ -367,17 +356,6 @@ class Caller:
                 )
             )
         return trouble.message, "permanent" if trouble.kind == "prompt" else "passing"
-
-    def _wait(self, trouble: Trouble, tries: Tries) -> float:
-        """What the server asks for and a little more, else a random time that grows with every attempt.
-
-        A server that goes on refusing after the time that it named itself is waited for longer each time.
-        """
-        drawn = random.uniform(0, min(LONGEST_WAIT, self._line.limits.backoff * 2.0 ** min(tries.sent, 30)))
-        if trouble.wait is None:
-            return drawn
-        asked = trouble.wait + random.uniform(0, min(1.0, 0.1 * trouble.wait))
-        return asked if tries.limited <= 1 else max(asked, drawn)
 
     @property
     def _over_soon(self) -> bool:
