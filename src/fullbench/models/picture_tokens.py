@@ -97,8 +97,9 @@ def _by_grid(width: int, height: int, *, side: int) -> int:
 
 _MEASURED = {
     r"gpt-5\.\d+-mini", r"gpt-5\.\d+-nano", r"gpt-5\.[23](?!\d)", r"gpt-5\.4(?!\d)",
-    r"gpt-(5\.([5-9]|\d\d)|[6-9]|\d\d)",
+    r"gpt-(5\.([5-9]|\d\d)|[6-9]|\d\d)", r"([\w-]+\.)*claude-(opus-4[-.][7-9]|[a-z]+-[5-9]|mythos)", r"grok",
 }  # fmt: skip
+"""The rules for which we have other people's word and measurements, not their providers'."""
 RULES: tuple[tuple[re.Pattern[str], Rule, Source], ...] = tuple(
     (re.compile(pattern), rule, "measured" if pattern in _MEASURED else "published")
     for pattern, rule in (

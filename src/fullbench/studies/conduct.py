@@ -85,6 +85,8 @@ class Conductor:
         listed += [spec for spec in views.member_specs(seated) if spec not in listed]
         worded = [self._worded(spec) for spec in listed]
         self.judges: list[Judge] = [specs.judge(spec) for spec in worded]
+        for spec in {*views.member_specs(study)}.difference(listed):
+            specs.judge(self._worded(spec))  # a slip in what is not asked is one all the same
         names = {spec: judge.name for spec, judge in zip(listed, self.judges, strict=True)}
         self.views: list[View] = views.named_views(seated, names)
         self.second: list[str] = views.second_judges(seated, names)
@@ -107,8 +109,7 @@ class Conductor:
         self.odd: Sequence[Table] = read.odd
         self.about = {} if study.about is None else read_about(study.about)
         self.said: list[str] = read.said
-        if self.idle:
-            self.said.append(str(self._idle_note()))
+        self.said += [str(self._idle_note())] if self.idle else []
         if self.benchmark is not None and (sentence := specs.unmannered(self.benchmark, judging)):
             self.said.append(sentence)
         self.chosen: frozenset[Panel] | None = read_panels(study.cases) if study.cases is not None else None
