@@ -62,8 +62,8 @@ def test_several_pictures_cost_the_sum_of_each():
     ("model", "who"),
     [
         ("gpt-4o", "published"), ("gpt-5.1-mini", "published"), ("gpt-5.2", "measured"), ("gpt-5.4-mini", "measured"),
-        ("azure/gpt-6", "measured"), ("claude-opus-4-7", "measured"), ("claude-sonnet-4", "published"), ("grok-4", "measured"),
-        ("gemini-3-pro", "published"),
+        ("azure/gpt-6", "measured"), ("claude-opus-4-7", "measured"), ("claude-sonnet-4", "published"),
+        ("grok-4", "measured"), ("gemini-3-pro", "published"),
         ("llama-4-maverick", "unknown"),
     ],
 )  # fmt: skip

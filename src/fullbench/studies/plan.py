@@ -163,7 +163,7 @@ def _price_notes(asked: Sequence[Load]) -> Iterator[str]:
     if measured := sorted(model for model in looking if source(model) == "measured"):
         yield Note(
             "plan.pictures-measured",
-            "What a picture takes of {models} is estimated from what others measured; its provider says nothing of it.",
+            "What a picture takes of {models} is estimated by what others found out, not by its provider's own rule.",
             models=", ".join(measured),
         )
     if unknown := sorted(model for model in looking if source(model) == "unknown"):
