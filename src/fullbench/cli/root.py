@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from fullbench.cli.examples import pasteable
+
 
 def leave(code: object, **_: object) -> None:
     """What a command returns is its exit code."""
@@ -35,13 +37,14 @@ PLAIN = {
 
 
 def command_of(app: typer.Typer) -> Any:
-    """The commands of an app, whose help has no words of Python beside options and arguments."""
+    """The commands of an app, whose help has no words of Python beside options, and examples that can be pasted."""
     command = get_command(app)
     _in_words(command)
     return command
 
 
 def _in_words(command: Any) -> None:
+    command.help = pasteable(command.help or "")
     for parameter in command.params:
         if parameter.type.name in PLAIN:
             parameter.type.name = PLAIN[parameter.type.name]
