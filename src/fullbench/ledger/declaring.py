@@ -73,6 +73,24 @@ def known_of(reader: Connection, role: Role, name: str, former_names: Iterable[s
     return former, _latest(settings)
 
 
+def twin_of(reader: Connection, name: str) -> str | None:
+    """Another name that ends with the same digest of settings and under which a judge has ruled, where the judge of
+    this name has not: one judge, called differently."""
+    _, mark, digest = name.rpartition("#")
+    if not mark:
+        return None
+    ruled = "SELECT 1 FROM verdicts WHERE judge = ? LIMIT 1"
+    tail = f"{mark}{digest}"
+    naming, (own, alike) = Naming.beside(
+        reader,
+        (ruled, (name,)),
+        ("SELECT name FROM judges WHERE substr(name, length(name) - ?) = ? ORDER BY 1", (len(tail) - 1, tail)),
+    )
+    others = [] if own else [other for (other,) in alike if other != name and naming.judges.get(other) != name]
+    found = next((other for other in others if reader.execute(ruled, (other,)).fetchone()), None)
+    return None if found is None else naming.judges.get(found, found)
+
+
 def check_alias(reader: Connection, place: str, role: Role, former: str, name: str) -> None:
     """Refuse an alias of a name that is not there, that has one, or that would lead back to itself."""
     naming = Naming.read(reader)

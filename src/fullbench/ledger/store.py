@@ -177,6 +177,11 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         declared = self._declare(role, name, settings, known)
         return tuple(sentence for sentence in (adopted, declared) if sentence)
 
+    def twin_of(self, judge: str) -> str | None:
+        """The name under which the very same judge has ruled here, where it has not under this one."""
+        with self._reading() as reader:
+            return declaring.twin_of(reader, judge)
+
     def _declare(self, role: Role, name: str, settings: Mapping[str, Any], known: str | None) -> str | None:
         writer, text = self._writing(), rows.settings_text(settings)
         if known is None:

@@ -48,8 +48,20 @@ def table(
     return laid_out(
         [answers(model, items, samples, ledger, used) for model in contestants],
         [verdicts(judge, cases(judge), ledger, used) for judge in judges],
-        notes,
+        [*notes, *_twins(ledger, judges)],
     )
+
+
+def _twins(ledger: Ledger, judges: Sequence[Judge]) -> Iterator[str]:
+    """Judges that have ruled under another name: nobody should pay for that twice unawares."""
+    for judge in judges:
+        if (twin := ledger.twin_of(judge.name)) is not None:
+            yield Note(
+                "plan.twin",
+                "{twin} has ruled here and has the same settings as {name}, which would be asked anew; where they are "
+                "one, type first: fullbench ledger alias '{twin}' '{name}'",
+                twin=twin, name=judge.name,
+            )  # fmt: skip
 
 
 def filler(tokens: int) -> str:
