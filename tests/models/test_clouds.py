@@ -206,6 +206,14 @@ def wrong_ones() -> None:
         assert "wrong-key" not in done.stderr
 
 
+def too_little_money(clouds: CloudServer) -> None:
+    before = len(clouds.asked)
+    code, done = call(*judging("azure/gpt-4o", ledger="poor.ledger"), "--budget", "0.000001")
+    assert code == 1, done
+    assert "Asked 0, known 0, failed 0, not asked for want of money 4" in done.stderr
+    assert len(clouds.asked) == before
+
+
 def contestants_and_check(bench: Path) -> None:
     words = ["answer", "--items", "items.jsonl", "--out", "said.jsonl"]
     for name in ("azure/gpt-4o", SONNET):
@@ -238,6 +246,7 @@ def main() -> None:
         })  # fmt: skip
         judges_in_both_clouds(Path.cwd(), clouds)
         wrong_ones()
+        too_little_money(clouds)
         contestants_and_check(Path.cwd())
 
 

@@ -167,7 +167,8 @@ class _Caller:
         while True:
             result = self._paid(body, prompt, tally, tries)
             if isinstance(result, str):
-                return self._failed(prompt, tally, result)
+                unpaid = not tries.sent and self._purse is not None and bool(self._purse.empty)
+                return replace(self._failed(prompt, tally, result), failure="unasked" if unpaid else "passing")
             if isinstance(result, Answer):
                 self._answered = True
                 return result.reply(prompt, tally.usage(model.price))
