@@ -30,7 +30,7 @@ TYPED = [
     (f"{BASE} --budget 0,5", "found '0,5'"),
     (f"{BASE} --limit 3k", "--limit is a whole number, such as 3, without a unit; found '3k'"),
     (f"{BASE} --trials 1.5", "--trials is a whole number, such as 3, without a unit; found '1.5'"),
-    (f"{BASE} --trials 99999999999", "trials are 10,000 at the most; found 99,999,999,999"),
+    (f"{BASE} --trials 99999999999", "trials are 1,000,000 at the most; found 99,999,999,999"),
     (f"--ledger x.ledger {BASE}", "--ledger is an option of 'judge' and stands behind it"),
     ("judge -items items.jsonl", "-items has one hyphen; write --items"),
     ("judge —items items.jsonl --responses said.jsonl", "write it with two hyphens: --items"),

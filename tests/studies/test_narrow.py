@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fullbench.columns.builder import columns_of
+from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.record import Record
 from fullbench.studies.conduct import Conductor
@@ -45,7 +46,7 @@ def _study(folder):
 
 def test_a_run_that_is_stopped_before_its_first_case_ends_at_once_and_says_so(tmp_path):
     """More cases than could ever be counted: a signal that comes while a command starts must not wait for them."""
-    study, stop = replace(_study(tmp_path), trials=1_000_000_000), Stop()
+    study, stop = replace(_study(tmp_path), trials=1_000_000), Stop()
     stop.pull("terminated")
     with Ledger(study.ledger) as ledger:
         done = Conductor(study).conduct(ledger, quiet=True, whole=False, stop=stop)
@@ -68,14 +69,10 @@ def test_both_ways_give_the_same_tables_source_and_digest(tmp_path):
     assert whole.comparing
 
 
-def test_a_ballot_that_is_named_twice_counts_once(tmp_path):
-    study = _study(tmp_path)
-    twice = Study(**{**study.__dict__, "ballots": ("choice+tie", "choice+tie")})
-    with Ledger(study.ledger) as ledger:
-        assert (
-            Conductor(twice).conduct(ledger, quiet=True, whole=False).tables
-            == Conductor(twice).conduct(ledger, quiet=True).tables
-        )
+@pytest.mark.parametrize("named", [{"ballots": ("choice+tie", "choice+tie")}, {"criteria": ("overall", "overall")}])
+def test_a_ballot_or_criterion_that_is_named_twice_is_refused(tmp_path, named):
+    with pytest.raises(InputError, match=r"the same: .*leave one out"):
+        Conductor(replace(_study(tmp_path), **named))
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])

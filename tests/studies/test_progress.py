@@ -19,6 +19,10 @@ def test_a_line_says_rate_faults_money_and_time_left():
     tally = Tally("j", known=10, asked=30, done=25, faults=Counter(refused=2), usage=Usage(calls=25, dollars=0.5))
     tally.failures["reset"] = 1
     watch.step(tally)
+    assert "/s" not in out.getvalue(), "nobody knows how fast the first one was"
+    watch._started -= 1.0
+    out.seek(0)
+    watch.step(tally)
     line = out.getvalue()
     assert line.startswith("verdicts: 35 of 100, ")
     assert "/s, 2 faults (2 refused), 1 failed, $0.5000, about " in line

@@ -109,7 +109,7 @@ class Conductor:
         self.odd: Sequence[Table] = read.odd
         self.about = {} if study.about is None else read_about(study.about)
         self.said: list[str] = read.said
-        self.said += [str(self._idle_note())] if self.idle else []
+        self.said += [str(views.idle_note(self.idle))] if self.idle else []
         if self.benchmark is not None and (sentence := specs.unmannered(self.benchmark, judging)):
             self.said.append(sentence)
         self.chosen: frozenset[Panel] | None = read_panels(study.cases) if study.cases is not None else None
@@ -120,13 +120,6 @@ class Conductor:
         fillers = {entry.judge.name: entry.judge for entry in self.rubrics}
         self.judges += [judge for name, judge in fillers.items() if name not in self._plain]
         self.views += [entry.rubric for entry in self.rubrics]
-
-    def _idle_note(self) -> Note:
-        return Note(
-            "study.idle",
-            "{names}: named in the study, not among its judges; nobody is asked for it, and no table shows it.",
-            names=", ".join(self.idle),
-        )
 
     def _worded(self, spec: str) -> str:
         """A judge's spec, in the words of the benchmark where it has some."""
@@ -202,7 +195,8 @@ class Conductor:
                     "{n:,} answers are still to be given; verdicts on them are not counted: {why}",
                     n=len(missing), why=sentence(error),
                 )  # fmt: skip
-        self._refuse_empty(expected)
+        if not missing or expected is not responses:
+            self._refuse_empty(expected)
         notes += [
             Note(
                 "plan.second",
@@ -211,7 +205,7 @@ class Conductor:
             )
             for name in self.second
         ]
-        notes += [self._idle_note()] if self.idle else []
+        notes += [views.idle_note(self.idle)] if self.idle else []
         return plan.table(
             ledger, contestants=self.contestants, items=self.items, judges=self.judges,
             cases=lambda judge: self.docket(judge, expected), samples=self.study.samples, notes=notes,
@@ -264,7 +258,11 @@ class Conductor:
 
     def _refuse_empty(self, expected: Sequence[Response]) -> None:
         """Refuse, before answers are paid for, what leaves nothing to judge when all are there."""
-        if self.benchmark is None and next(self.cases(expected), None) is None:
+        try:
+            nothing = self.benchmark is None and next(self.cases(expected), None) is None
+        except InputError:  # cases may hang on the words of answers
+            return
+        if nothing:
             raise InputError(nothing_to_hear(expected))
 
     def replay(self, ledger: Ledger) -> Conducted:

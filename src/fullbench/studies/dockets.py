@@ -12,7 +12,7 @@ from fullbench.nouns.judge import Judge
 from fullbench.nouns.response import Response
 from fullbench.studies.engines import Stop, Tally
 
-MOST_TRIALS = 10_000
+MOST_TRIALS = 1_000_000
 """So often a case may be heard: what is more is a slip of the hand, and would be counted for hours."""
 
 

@@ -11,6 +11,7 @@ from fullbench.figures.cascades import for_the_large
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.judge import Judge
+from fullbench.nouns.note import Note
 from fullbench.nouns.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
 from fullbench.nouns.rubric import RUBRIC
 from fullbench.nouns.verdict import PEOPLE
@@ -41,6 +42,15 @@ def listed(study: Study) -> tuple[Study, list[str]]:
     idle += [f"{CASCADE}{name}" for name in study.cascades if name not in cascades]
     idle += [f"{RUBRIC}{name}" for name in study.rubrics if name not in rubrics]
     return replace(study, panels=panels, cascades=cascades, rubrics=rubrics), idle
+
+
+def idle_note(names: Sequence[str]) -> Note:
+    """That panels, cascades and rubrics of a study are asked by nobody."""
+    return Note(
+        "study.idle",
+        "{names}: named in the study, not among its judges; nobody is asked for it, and no table shows it.",
+        names=", ".join(names),
+    )
 
 
 def member_specs(study: Study) -> list[str]:
