@@ -223,7 +223,7 @@ class Adder:
             away = not self._keep_pictures and isinstance(picture.source, Path)
             if not away:
                 self._pictures().gather(picture)
-                self._writer.before = self._pictures().settle
+                self._writer.before, self._writer.after = self._pictures().settle, self._pictures().check_kept
             self._remember("pictures", picture.digest)
             self._writer.bring("pictures", (picture.digest, picture.media, str(picture.source) if away else None))
 

@@ -70,6 +70,9 @@ class PictureBucket(Bucket):
     def settle(self) -> None:
         """Nothing is left to do: what was put is there."""
 
+    def check_kept(self, *, each: bool = False) -> None:
+        """Do nothing: a bucket keeps what it acknowledged."""
+
     def find(self, digest: str, media: str) -> Picture:
         return BucketPicture(digest, media, self)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import merge
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -136,6 +137,33 @@ def problems(reader: Connection) -> Iterator[str]:
     seals = dict(reader.execute("SELECT writer, min(seal) FROM commits GROUP BY writer"))
     for _, rows in groupby(_all(reader, seals), key=lambda sealed: sealed.writer):
         yield from _chain_problems(rows)
+
+
+def is_stored(reader: Connection, own: Chain, start: Mapping[str, int]) -> bool:
+    """Read all rows of one writer again, and check that each is as the writer committed it.
+
+    Args:
+        reader: A connection that did not write them.
+        own: Where the writer's chain ends.
+        start: The last rowid of each table before the writer's first row. 0 reads the whole table.
+    """
+    link, number = "", 0
+    tables = (_own_rows(reader, table, own.writer, start.get(table, 0)) for table in schema.TABLES)
+    for stored_number, table, row, stored in merge(*tables, key=itemgetter(0)):
+        number += 1
+        # The salt stays with its ledger: its row has a link of its own in a copy.
+        is_salt = table == "settings" and row[:2] == ("salt", "")
+        link = stored if is_salt else link_of(link, table, own.writer, number, row)
+        if stored_number != number or link != stored:
+            return False
+    return (number, link) == (own.number, own.link)
+
+
+def _own_rows(reader: Connection, table: str, writer: str, start: int) -> Iterator[tuple[int, str, Row, str]]:
+    names = ", ".join(schema.columns(table))
+    sql = f"SELECT {names}, number, link FROM {table} WHERE rowid > ? AND writer = ? ORDER BY rowid"
+    for row in reader.stream(sql, (start, writer)):
+        yield row[-2], table, row[:-2], row[-1]
 
 
 def _chain_problems(rows: Iterable[_Sealed]) -> Iterator[str]:

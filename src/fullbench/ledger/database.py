@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -15,8 +16,21 @@ from fullbench.ledger.rows import Row
 BATCH = 500
 """Rows that are fetched at one time: few enough to stay in the processor's cache, which counts for millions of them."""
 
+Position = tuple[str, int, str]
+"""Where a chain ends: its writer, and the number and link of its last row."""
+
 Durability = Literal["process", "power"]
 """What an acknowledged row survives: the end of the process, or a loss of power too."""
+
+
+@dataclass(frozen=True)
+class Rescued:
+    """The file to which a ledger was saved when its own files were gone or damaged."""
+
+    path: Path
+    connection: Connection
+    """Open for writing, for rows that are not committed yet."""
+    is_whole: bool
 
 
 class Taken(Exception):
@@ -76,10 +90,6 @@ class Connection(Protocol):
 
     def log_bytes(self) -> int | None:
         """How long the write-ahead log is that copies of the main file would lack; None where there is none such."""
-        ...
-
-    def checkpoint(self) -> None:
-        """Bring what is in the write-ahead log into the main file, as far as readers allow."""
         ...
 
     def close(self) -> None: ...
@@ -156,12 +166,35 @@ class Database(Protocol):
 
     def connect(self, *, read_only: bool) -> Connection: ...
 
-    def gone(self) -> bool:
-        """Whether what this process has open for writing is no longer where the ledger's name leads to."""
+    def watch_files(self) -> None:
+        """Notice what other processes did to the open ledger's files; to be called before each commit."""
         ...
 
-    def rescue(self, connection: Connection) -> Path:
-        """Save all that an open connection still reaches, when the ledger is gone; gives the file."""
+    def find_damage(self, position: Position | None) -> str | None:
+        """Return what happened to the open ledger's files, or None if they are as this process wrote them.
+
+        With `position`, also read that commit back through a second connection.
+        """
+        ...
+
+    def is_damage(self, error: BaseException | None) -> bool:
+        """Check whether an error says that the database's files are damaged."""
+        ...
+
+    def is_marked(self) -> bool:
+        """Check that a copy without the write-ahead log would show that rows are missing (see `log_marks`)."""
+        ...
+
+    def checkpoint(self, connection: Connection) -> bool:
+        """Copy the write-ahead log into the main file as far as readers allow; False if some of it is left."""
+        ...
+
+    def rescue(self, connection: Connection) -> Rescued:
+        """Save all that an open connection still reaches, when the ledger is gone or damaged."""
+        ...
+
+    def close(self) -> None:
+        """Close what was opened to check the files."""
         ...
 
     def plainly(self) -> AbstractContextManager[None]:
@@ -196,7 +229,7 @@ class Database(Protocol):
         """Where a writer notes what was acknowledged; None where the database sees to that itself."""
         ...
 
-    def noted_heads(self) -> list[tuple[str, int, str]]:
+    def noted_heads(self) -> list[Position]:
         """What all writers noted: writer, number and link of the last row that was acknowledged."""
         ...
 

@@ -57,7 +57,7 @@ def prepare(path: Path, *, read_only: bool) -> Opened:
         try:
             version = schema.version_of(connection)
             _check_version(path, version)
-            marked = log_marks.ends(SqliteConnection(connection)) if version >= schema.READ_IN_PLACE else []
+            marked = log_marks.open_marks(SqliteConnection(connection)) if version >= schema.READ_IN_PLACE else []
         finally:
             connection.close()
         if version < schema.READ_IN_PLACE and read_only:
@@ -81,9 +81,10 @@ def _explained(path: Path, marked: Sequence[str], log_at_hand: bool, read_only: 
             connection.close()
     if log_at_hand:
         return ()
-    for writer in marked:
+    writers = tuple(map(log_marks.writer_of, marked))
+    for writer in writers:
         logger.warning("%s: %s", path, log_marks.sentence(writer, path.name))
-    return tuple(marked)
+    return writers
 
 
 def connect(path: Path, *, read_only: bool, durability: Durability = "power") -> sqlite3.Connection:
@@ -201,11 +202,18 @@ def _look(path: Path) -> None:
 
 def _marks(path: Path) -> tuple[int, int]:
     """The application's mark and the schema's version, from the main file alone."""
+    with without_log(path) as connection:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        return int(application), schema.version_of(connection)
+
+
+@contextmanager
+def without_log(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open the main file alone, as a copy without its log would be read."""
     uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None)
     try:
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        return int(application), schema.version_of(connection)
+        yield connection
     finally:
         connection.close()
 

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
-from fullbench.errors import LedgerError
+from fullbench.errors import LedgerError, UserError
 from fullbench.ledger.flushing import flush_of
 from fullbench.nouns.picture import Picture
 
@@ -48,6 +48,10 @@ class Pictures(Protocol):
         """Have all in their places that were gathered."""
         ...
 
+    def check_kept(self, *, each: bool = False) -> None:
+        """Stop if the place was deleted since this process put pictures there; with `each`, look for each of them."""
+        ...
+
     def find(self, digest: str, media: str) -> Picture:
         """The picture of that digest. Its bytes are fetched, and checked, when they are wanted."""
         ...
@@ -76,7 +80,9 @@ class PictureFolder:
         self._writer, self._numbers = secrets.token_hex(4), count()
         self._gathers = sync
         self._flush: Callable[[], None] | None = None
-        self._gathered: dict[str, str] = {}
+        self._gathered: dict[str, tuple[str, Picture]] = {}
+        self._sources: dict[str, Path | None] = {}
+        self._identity: tuple[int, int] | None = None
 
     def path(self, digest: str) -> Path:
         return Path(self._name(digest))
@@ -97,6 +103,7 @@ class PictureFolder:
     def keep(self, picture: Picture) -> None:
         if not self.has(picture.digest):
             self.write(picture.digest, picture.lately())
+        self._note(picture)
 
     def all(self) -> Iterator[Kept]:
         for path in sorted(self.folder.glob("??/*")):
@@ -118,9 +125,11 @@ class PictureFolder:
     def gather(self, picture: Picture) -> None:
         if not self._gathers:
             self.keep(picture)
-        elif picture.digest not in self._gathered and not self.has(picture.digest):
+        elif self.has(picture.digest):
+            self._note(picture)
+        elif picture.digest not in self._gathered:
             part = self._written(self._name(picture.digest), picture.lately(), 0)
-            self._gathered[picture.digest] = part
+            self._gathered[picture.digest] = part, picture
             if self._flush is None:
                 self._begin_gathering()
 
@@ -133,7 +142,7 @@ class PictureFolder:
     def _each_alone(self) -> None:
         """Bring what was gathered to the disk one by one, and gather no more."""
         self._gathers = False
-        for part in self._gathered.values():
+        for part, _ in self._gathered.values():
             file = os.open(part, os.O_RDWR)
             try:
                 os.fsync(file)
@@ -149,11 +158,47 @@ class PictureFolder:
                 self._flush()
                 self._gathers = time.monotonic() - started < LONG
             while self._gathered:
-                digest, part = next(iter(self._gathered.items()))
-                os.replace(part, self._name(digest))  # noqa: PTH105 - see `_name`
+                digest, (part, picture) = next(iter(self._gathered.items()))
+                try:
+                    os.replace(part, self._name(digest))  # noqa: PTH105 - see `_name`
+                except FileNotFoundError:  # the folder was deleted: `check_kept` stops the run after the next commit
+                    self.write(digest, picture.lately())
+                self._note(picture)
                 del self._gathered[digest]
         except OSError as error:
             raise self._not_kept(error) from error
+
+    def check_kept(self, *, each: bool = False) -> None:
+        is_same = self._identity is None or _identity(self.place) == self._identity
+        if is_same and not each:
+            return
+        lost = [digest for digest in self._sources if not self.has(digest)]
+        if is_same and not lost:
+            return
+        restored = sum(self._restore(digest) for digest in lost)
+        self._identity = _identity(self.place)
+        raise LedgerError(
+            f"{self.folder}: {len(lost):,} of {len(self._sources):,} pictures of this run were deleted while it ran; "
+            f"{restored:,} are copied again from their files, {len(lost) - restored:,} are lost; those of earlier runs "
+            "may be missing too: `fullbench ledger verify` names them; run the same command again to continue"
+        )
+
+    def _note(self, picture: Picture) -> None:
+        """Remember that a picture is in its place, and the file that it came from."""
+        self._sources[picture.digest] = picture.source if isinstance(picture.source, Path) else None
+        if self._identity is None:
+            self._identity = _identity(self.place)
+
+    def _restore(self, digest: str) -> bool:
+        """Copy a picture again from the file that it came from; False if that cannot be read."""
+        source = self._sources[digest]
+        if source is None:
+            return False
+        try:
+            self.write(digest, Picture(digest, "", source).data())
+        except UserError:
+            return False
+        return True
 
     def _written(self, name: str, data: bytes, flags: int) -> str:
         """Write the bytes of a picture beside its place; gives the name there."""
@@ -184,6 +229,15 @@ class PictureFolder:
             f"{self.folder}: a picture cannot be kept ({error.strerror}); what is in the ledger stays: "
             "mend that and run again to go on"
         )
+
+
+def _identity(folder: str) -> tuple[int, int] | None:
+    """Return which folder a name leads to, or None if there is none."""
+    try:
+        found = os.stat(folder)  # noqa: PTH116 - after every commit
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def no_place(ledger: str) -> LedgerError:

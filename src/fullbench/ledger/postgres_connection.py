@@ -203,8 +203,5 @@ class PostgresConnection:
     def log_bytes(self) -> None:
         """A server keeps its log to itself."""
 
-    def checkpoint(self) -> None:
-        """A server does that by itself."""
-
     def close(self) -> None:
         self.raw.close()

@@ -7,12 +7,14 @@ import sqlite3
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import partial
 from itertools import count
 from pathlib import Path
 
-from fullbench.ledger import heads, locks, log_marks, opening, schema
-from fullbench.ledger.database import Connection, Durability
+from fullbench.ledger import chain, heads, locks, log_marks, opening, saving, schema
+from fullbench.ledger.database import Connection, Durability, Position, Rescued
+from fullbench.ledger.live_files import LiveFiles, is_damage
 from fullbench.ledger.sqlite_connection import SqliteConnection
 from fullbench.ledger.trouble import plainly
 
@@ -32,7 +34,7 @@ class Sqlite:
         self.folder: Path | None = path.parent / f"{path.name}.pictures"
         self._durability = durability
         self._opened = opening.Opened(path, schema.VERSION)
-        self._file: tuple[int, int] | None = None
+        self._files: LiveFiles | None = None
         self._rescued: Path | None = None
 
     def prepare(self, *, read_only: bool) -> None:
@@ -65,23 +67,56 @@ class Sqlite:
     def connect(self, *, read_only: bool) -> SqliteConnection:
         raw = opening.connect(self._opened.path, read_only=read_only, durability=self._durability)
         older = schema.show_newest(raw) if read_only else None
-        if not read_only and self._file is None:
-            self._file = _file(self.path)
+        if not read_only and self._files is None:
+            self._files = LiveFiles(self.path, partial(self.connect, read_only=True))
         return SqliteConnection(raw, self._wal(), older)
 
-    def gone(self) -> bool:
-        return self._file is not None and _file(self.path) != self._file
+    def watch_files(self) -> None:
+        if self._files is not None:
+            self._files.watch()
 
-    def rescue(self, connection: Connection) -> Path:
-        """An open file that was deleted can be read until it is closed, and so can its log."""
-        if not isinstance(connection, SqliteConnection):
-            raise TypeError(f"a file of SQLite is not reached by a {type(connection).__name__}")
+    def find_damage(self, position: Position | None) -> str | None:
+        return None if self._files is None else self._files.find_damage(position)
+
+    def is_damage(self, error: BaseException | None) -> bool:
+        return is_damage(error)
+
+    def is_marked(self) -> bool:
+        return self._files is None or self._files.is_marked()
+
+    def checkpoint(self, connection: Connection) -> bool:
+        raw = _only_sqlite(connection)
+        return raw.checkpoint() if self._files is None else self._files.checkpoint(raw)
+
+    def rescue(self, connection: Connection) -> Rescued:
+        """Copy the open files: one that was deleted can be read until it is closed, and so can its log."""
+        source = _only_sqlite(connection).raw
         if self._rescued is None:
             folder = self.path.parent if self.path.parent.is_dir() else Path(tempfile.gettempdir())
             names = (f"{self.path.name}.rescued{f'-{number}' if number else ''}" for number in count())
             self._rescued = next(place for place in map(folder.joinpath, names) if not place.exists())
-        opening.write_copy(connection.raw, self._rescued)
-        return self._rescued
+        if not self._copy_whole(source, self._rescued):
+            self._rescued.unlink(missing_ok=True)
+            saving.save_readable(source, schema.VERSION, self._rescued)
+        copy = SqliteConnection(opening.connect(self._rescued, read_only=False))
+        return Rescued(self._rescued, copy, is_whole=not any(chain.problems(copy)))
+
+    @staticmethod
+    def _copy_whole(source: sqlite3.Connection, target: Path) -> bool:
+        """Copy the open files, and check the copy; False if it is damaged."""
+        try:
+            opening.write_copy(source, target)
+            with closing(opening.connect(target, read_only=True)) as copy:
+                return bool(copy.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)])
+        except sqlite3.DatabaseError as error:
+            if is_damage(error):
+                return False
+            raise
+
+    def close(self) -> None:
+        if self._files is not None:
+            self._files.close()
+            self._files = None
 
     def plainly(self) -> AbstractContextManager[None]:
         return plainly(self.path)
@@ -112,7 +147,7 @@ class Sqlite:
         return heads.noted(self.path)
 
     def missing_logs(self, reader: Connection) -> list[str]:
-        return list(dict.fromkeys((*log_marks.missing(reader), *self._opened.missing_logs)))
+        return list(dict.fromkeys((*log_marks.missing_writers(reader), *self._opened.missing_logs)))
 
     def integrity(self, reader: Connection) -> list[str]:
         return [text for (text,) in reader.execute("PRAGMA integrity_check") if text != "ok"]
@@ -145,10 +180,7 @@ class Sqlite:
         return self.path.stat().st_size
 
 
-def _file(path: Path) -> tuple[int, int] | None:
-    """Which file it is, whatever it is called; None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+def _only_sqlite(connection: Connection) -> SqliteConnection:
+    if not isinstance(connection, SqliteConnection):
+        raise TypeError(f"a file of SQLite is not reached by a {type(connection).__name__}")
+    return connection

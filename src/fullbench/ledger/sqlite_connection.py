@@ -119,8 +119,9 @@ class SqliteConnection:
         except OSError:
             return 0
 
-    def checkpoint(self) -> None:
-        self.raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    def checkpoint(self) -> bool:
+        busy, frames, copied = self.raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return not busy and frames == copied
 
     def close(self) -> None:
         self.raw.close()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from itertools import count
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import orjson
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import log_marks, schema
 from fullbench.ledger.chain import Chain
+from fullbench.ledger.chain import is_stored as is_chain_stored
 from fullbench.ledger.database import Connection, Database, Taken
 from fullbench.ledger.rows import Row
 from fullbench.ledger.settling import Batch, settle
@@ -65,6 +66,8 @@ class Writer:
         self.acknowledged = 0
         self.before: Callable[[], None] | None = None
         """What must be done before the rows that were gathered are committed: their pictures are in their places."""
+        self.after: Callable[..., None] | None = None
+        """What is checked after each commit, and with `each=True` at the end: pictures are still in their places."""
         self._on_commit = on_commit
         self._chain = Chain.begin()
         self._head_note = database.head_note()
@@ -77,6 +80,10 @@ class Writer:
         self._wary = False
         self._left_out = 0
         self._checkpointed_at: int | None = None
+        self._next_mark = 0.0
+        self._rescued: LedgerError | None = None
+        """What is raised after every further commit, once the ledger had to be saved to another file."""
+        self._start = {} if database.far else self._last_rowids()
         self._since = 0.0
         self._trouble: LedgerError | None = None
         self._changed = threading.Condition(self.lock)
@@ -171,7 +178,10 @@ class Writer:
         with self.lock:
             try:
                 self.flush()
-                self._check_place()
+                self._check_files()
+                self._check_chain()
+                if self.after is not None:
+                    self.after(each=True)
             except LedgerError as error:
                 if not self._entries:
                     raise
@@ -179,6 +189,7 @@ class Writer:
             finally:
                 self._closed = True
                 self._changed.notify_all()
+                self.database.close()
                 self.connection.close()
                 if self._side is not None:
                     self._side.close()
@@ -243,33 +254,86 @@ class Writer:
                 if far:
                     self.lock.acquire()
                     self._busy = False
-        except BaseException:
+        except BaseException as error:
             for table, rows in batch.items():
                 self._pending[table][:0] = rows
             self._entries[:0] = entries
+            if self.database.is_damage(error.__cause__):
+                self._rescue(f"its pages were damaged ({error.__cause__})")
             raise
         self._committed = max(self._committed, ticket)
         self.acknowledged += len(entries)
         self._paid -= paid
         self._since = time.monotonic()
-        self._check_place()
+        self._check_files()
         if self._on_commit is not None and entries:
             self._on_commit(entries)
+        if self.after is not None:
+            self.after()
 
-    def _check_place(self) -> None:
-        """Stop where the ledger was deleted or moved: rows that nobody will find are not kept."""
-        if not self.database.gone():
+    def _check_files(self) -> None:
+        """Stop if the ledger's files were deleted, replaced or damaged: rows in them would be lost."""
+        if self._rescued is not None:
+            raise self._rescued
+        chain = self._chain
+        with self.database.plainly():
+            position = (chain.writer, chain.number, chain.link) if chain.number else None
+            problem = self.database.find_damage(position)
+            if problem is None and chain.number and self._lacks_mark():
+                self.database.checkpoint(self.connection)  # rows of this commit follow a foreign checkpoint
+        if problem is not None:
+            self._rescue(problem)
+
+    def _check_chain(self) -> None:
+        """Read all that this writer committed once more, and stop if any of it is not there."""
+        chain = self._chain
+        if self.database.far or not chain.number:
             return
-        what = f"{self.database.place}: the ledger was deleted or moved away while it was written to"
+        detail = ""
+        try:
+            with closing(self.database.connect(read_only=True)) as reader:
+                # VACUUM may number rows anew, so a search in the whole table decides.
+                is_stored = any(is_chain_stored(reader, chain, start) for start in (self._start, {}))
+        except self.database.errors as error:
+            is_stored, detail = False, f" ({error})"
+        if not is_stored:
+            self._rescue(f"rows of this run were lost or changed{detail}")
+
+    def _rescue(self, problem: str) -> NoReturn:
+        """Save all that the open connection still reaches to another file, and stop; what is pending goes there too."""
+        what = f"{self.database.place}: {problem} while this process wrote to it"
+        name = self.database.path.name
         try:
             with self.database.plainly():
-                saved = self.database.rescue(self.connection)
+                rescued = self.database.rescue(self.connection)
+                self._commit_pending(rescued.connection)
         except (LedgerError, OSError) as error:
-            raise LedgerError(f"{what}, and what it held could not be saved ({error}); put it back") from error
-        raise LedgerError(
-            f"{what}; all that it held, this run's {self.acknowledged:,} new entries included, is "
-            f"saved in {saved}: rename that to {self.database.path.name}, and the same command goes on from there"
+            raise LedgerError(f"{what}, and its content could not be saved ({error}); take it from a backup") from error
+        self.connection.close()
+        self.connection = rescued.connection
+        how = f"delete {name}-wal and {name}-shm, rename that file to {name}, and run the same command again"
+        self._rescued = LedgerError(
+            f"{what}; everything in it, with the new entries of this run, is saved in {rescued.path}: {how}"
+            if rescued.is_whole
+            else f"{what}; the rows that can still be read are saved in {rescued.path}, and `fullbench ledger verify "
+            f"{rescued.path}` names what is missing; take the ledger from a backup, or {how}"
         )
+        raise self._rescued
+
+    def _commit_pending(self, connection: Connection) -> None:
+        """Commit to the rescued file what could not be committed to the damaged one."""
+        chain = self._chain.copy()
+        with connection.transaction():
+            pending, _ = settle(connection, self._pending)
+            for table, rows in _with_end(pending):
+                connection.insert(table, chain.seal(table, rows))
+        self.acknowledged += len(self._entries)
+        self._chain, self._pending, self._entries = chain, _empty(), []
+
+    def _last_rowids(self) -> dict[str, int]:
+        """Return the last rowid of each table."""
+        sql = "SELECT coalesce(max(rowid), 0) FROM {}"
+        return {table: self.connection.execute(sql.format(table)).fetchone()[0] for table in schema.TABLES}
 
     def _store(self, gathered: Batch) -> None:
         """Commit what was gathered, once: rows whose keys are taken are left out, and billed where they were paid."""
@@ -277,6 +341,7 @@ class Writer:
             self.connection.close()
             self.connection = self.database.connect(read_only=False)
             self._wary = True
+        self.database.watch_files()
         self._keep_log_short()
         while True:
             chain = self._chain.copy()
@@ -310,18 +375,23 @@ class Writer:
         return left_out
 
     def _keep_log_short(self) -> None:
-        """Before the first rows, and when the log has grown long: promise in the main file that more follows."""
+        """Add a mark to the main file if it has none, or if the log has grown long (see `log_marks`)."""
         size = self.connection.log_bytes()
         if size is None:
             return
-        if self._checkpointed_at is not None:
-            if size < self._checkpointed_at:  # the log was begun anew
-                self._checkpointed_at = 0
-            if size - self._checkpointed_at <= log_marks.LONG:
-                return
+        if size < (self._checkpointed_at or 0):  # a checkpoint cut the log
+            self._checkpointed_at = 0
+        is_long = self._checkpointed_at is not None and size - self._checkpointed_at > log_marks.LONG
+        if not is_long and not self._lacks_mark():
+            return
         self._chain = log_marks.add(self.connection, self._chain, log_marks.BEGUN, [self._chain.writer])
-        self.connection.checkpoint()
+        is_complete = self.database.checkpoint(self.connection)
         self._checkpointed_at = self.connection.log_bytes()
+        self._next_mark = 0.0 if is_complete else time.monotonic() + log_marks.RETRY
+
+    def _lacks_mark(self) -> bool:
+        """Check whether a copy of the main file alone would pass for the whole ledger."""
+        return time.monotonic() >= self._next_mark and not self.database.is_marked()
 
     def _done_before(self) -> bool:
         """Whether the last try was committed after all, its answer lost."""

@@ -95,9 +95,6 @@ class ParquetConnection:
     def log_bytes(self) -> int | None:
         return None
 
-    def checkpoint(self) -> None:
-        """There is no log."""
-
     def close(self) -> None:
         self.raw.close()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fullbench.errors import LedgerError, MissingExtra
 from fullbench.ledger import schema
-from fullbench.ledger.database import Connection
+from fullbench.ledger.database import Connection, Position, Rescued
 from fullbench.ledger.lake import connection, exports, manifest, views
 from fullbench.ledger.lake.stores import Store, pictures_place, store_at
 from fullbench.ledger.lake.verifying import examined
@@ -98,10 +98,25 @@ class Parquet:
         with self.plainly():
             return connection.ParquetConnection(self._opened.cursor())
 
-    def gone(self) -> bool:
+    def watch_files(self) -> None:
+        """Do nothing: lakes are read-only."""
+
+    def find_damage(self, position: Position | None) -> None:
+        """Lakes are read-only."""
+
+    def is_damage(self, error: BaseException | None) -> bool:
         return False
 
-    def rescue(self, connection: Connection) -> Path:
+    def is_marked(self) -> bool:
+        return True
+
+    def checkpoint(self, connection: Connection) -> bool:
+        return True
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    def rescue(self, connection: Connection) -> Rescued:
         raise LedgerError(f"{self.place}: there is nothing to rescue, for nothing is written here")
 
     @contextmanager
