@@ -121,7 +121,7 @@ def test_rows_that_vanish_after_the_last_commit_are_noticed_before_the_end(tmp_p
         "with sqlite3.connect(sys.argv[1]) as c:\n"
         "    for (name,) in c.execute(\"SELECT name FROM sqlite_master WHERE type = 'trigger'\").fetchall():\n"
         "        c.execute(f'DROP TRIGGER {name}')\n"
-        "    c.execute(\"UPDATE verdicts SET marks = '[5.0]' WHERE item = 'item-7'\")\n",
+        "    c.execute(\"DELETE FROM verdicts WHERE item = 'item-7'\")\n",
         path,
     )
     with pytest.raises(LedgerError, match="rows of this run were lost or changed"):
