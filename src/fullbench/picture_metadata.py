@@ -56,8 +56,9 @@ def strip_metadata(data: bytes) -> bytes:
     A file without metadata comes back byte for byte. Raise `UnparsablePictureError` if the file is of another type or
     its structure is broken.
 
-    >>> strip_metadata(b"GIF89a" + bytes(7) + b"!\\xfe\\x09foxgen-xl\\x00" + b";" + b"foxgen-xl")
-    b'GIF89a\\x00\\x00\\x00\\x00\\x00\\x00\\x00;'
+    >>> frame = b"," + bytes(9) + b"\\x02\\x01\\x00\\x00"
+    >>> strip_metadata(b"GIF89a" + bytes(7) + b"!\\xfe\\x09foxgen-xl\\x00" + frame + b";foxgen-xl").count(b"foxgen")
+    0
     """
     parse = _PARSERS.get(media_type(data) or "")
     if parse is None:
@@ -257,6 +258,9 @@ def _is_sound_segment(marker: int, content: bytes) -> bool:
             at += 129 if content[at] >> 4 else 65
     elif marker == 0xC4:  # Huffman tables
         while at < len(content):
+            codes = content[at + 17 : at + 17 + sum(content[at + 1 : at + 17])]
+            if len(set(codes)) < len(codes):
+                return False  # text has letters twice, a table has no code twice
             at += 17 + sum(content[at + 1 : at + 17])
     return at == len(content) > 0
 
@@ -326,18 +330,20 @@ def _gif_pieces(data: bytes) -> Iterator[bytes]:
     at = 13 + _gif_colours(data[10])
     _require(at <= len(data), "the file ends early")
     yield data[:at]
+    has_frame = False
     # Some encoders leave out the last byte (";"); it is added then.
     while at < len(data) and data[at : at + 1] != b";":
         start, introducer = at, data[at : at + 1]
         if introducer == b",":
             at += 10 + _gif_colours(data[at + 9])
             _require(2 <= data[at] <= 11, "the code size is not known")
-            at = _gif_blocks_end(data, at + 1, uniform=True)
+            has_frame, at = True, _gif_blocks_end(data, at + 1, are_pixels=True)
             yield data[start:at]
         else:
             _require(introducer == b"!", "a block is not known")
             at = _gif_blocks_end(data, at + 2)
             yield _gif_extension(data[start:at])
+    _require(has_frame, "there is no frame")
     yield b";"
 
 
@@ -346,16 +352,18 @@ def _gif_colours(flags: int) -> int:
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
-def _gif_blocks_end(data: bytes, at: int, *, uniform: bool = False) -> int:
+def _gif_blocks_end(data: bytes, at: int, *, are_pixels: bool = False) -> int:
     """Return the place after a series of data blocks.
 
-    Encoders fill every block of coded pixels but the last. With `uniform`, a series that does otherwise is refused: its
-    end may be missing, and the blocks of a comment could follow as if they were pixels.
+    Encoders fill every block of coded pixels but the last, with 255 bytes or with 254. With `are_pixels`, a series that
+    does otherwise is refused: its end may be missing, and a comment could follow as if it were pixels.
     """
-    first = previous = data[at]
+    sizes = []
     while size := data[at]:
-        _require(not uniform or previous == first >= size, "blocks of pixels differ in size")
-        previous, at = size, at + 1 + size
+        sizes.append(size)
+        at += 1 + size
+    is_full = all(size == max(sizes) >= 254 for size in sizes[:-1])
+    _require(is_full or not are_pixels, "blocks of pixels differ in size")
     return at + 1
 
 
