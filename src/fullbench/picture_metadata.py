@@ -37,7 +37,7 @@ _ICC_MARK = b"ICC_PROFILE\x00"
 _PROFILE_PART = 65_519  # the most that a segment holds after the mark and two numbers
 # Fill bytes (0xFF) may precede a marker. Within a scan, 0xFF00 and the restart markers are part of the coded data.
 _MARKER = re.compile(rb"\xff+([^\x00\xff])", re.DOTALL)
-_SCAN_END = re.compile(rb"\xff+[^\x00\xff\xd0-\xd7]", re.DOTALL)
+_SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7]", re.DOTALL)
 
 _WEBP_ICC, _WEBP_ALPHA, _WEBP_EXIF, _WEBP_ANIMATED = 0x20, 0x10, 0x08, 0x02
 _WEBP_BITSTREAMS = (b"VP8 ", b"VP8L")
@@ -362,8 +362,8 @@ def _gif_blocks_end(data: bytes, at: int, *, are_pixels: bool = False) -> int:
     while size := data[at]:
         sizes.append(size)
         at += 1 + size
-    is_full = all(size == max(sizes) >= 254 for size in sizes[:-1])
-    _require(is_full or not are_pixels, "blocks of pixels differ in size")
+    are_full = len(set(sizes[:-1])) <= 1 and all(254 <= size >= sizes[-1] for size in sizes[:-1])
+    _require(are_full or not are_pixels, "blocks of pixels differ in size")
     return at + 1
 
 
