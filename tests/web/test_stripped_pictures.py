@@ -33,7 +33,7 @@ from tests.web.conftest import Visitor
 KINDS = ("png", "apng", "jpeg, orientation 6, profile", "mpo", "webp with profile", "gif, animated")
 FILES = {one.name: one.data for one in all_marked() if one.name in KINDS}
 PLAIN = Picture.of(FILES["png"])
-# The chunk with the pixels has a wrong checksum: no structure to rely on, though Pillow reads the file when told to.
+# A marker that belongs nowhere: our parser refuses the file, Pillow decodes it.
 BROKEN = Picture.of(jpeg(drawn(size=(40, 30))).replace(b"\xff\xdb", b"\xff\x01\xff\xdb", 1))
 ITEM = Item.ask("q", "Which cat is better?", Picture.of(png(drawn(seed=3))))
 RESPONSES = tuple(Response("q", f"model-{at}", (Picture.of(data),)) for at, data in enumerate(FILES.values()))
