@@ -178,7 +178,8 @@ def thumbnail(picture: Picture, *, size: int = THUMBNAIL, veiled: bool = False) 
 def shrunk(picture: Picture, *, size: int, veiled: bool = False) -> bytes | None:
     """The picture as WebP, no side longer than `size`; None when it cannot be decoded.
 
-    A veiled one holds colours, and nothing that could be made out.
+    A veiled one holds colours, and nothing that could be made out. Of the metadata only the colour profile is kept: the
+    picture is turned as its EXIF asks for.
     """
     from PIL import Image
 
@@ -193,8 +194,16 @@ def shrunk(picture: Picture, *, size: int, veiled: bool = False) -> bytes | None
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError):
         return None
     out = io.BytesIO()
-    small.save(out, "WEBP", quality=80)
+    small.save(out, "WEBP", quality=80, exif=b"", xmp=b"", icc_profile=_profile_of_colours(seen.info))
     return out.getvalue()
+
+
+def _profile_of_colours(info: Mapping[Any, Any]) -> bytes:
+    """Return the colour profile of a picture if it describes RGB, in which WebP is saved; empty otherwise."""
+    from fullbench.picture_metadata import clean_profile
+
+    profile = clean_profile(info.get("icc_profile") or b"")
+    return profile if profile[16:20] == b"RGB " else b""
 
 
 def _section(place: int, section: Section, language: Language) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Pictures: those of the ledger and those that people bring, known by digest, checked by content, served safely.
 
-Only PNG, JPEG, WebP and GIF leave as they are, under the type that their bytes show; anything else that the ledger
-holds is drawn again as WebP. A picture of the ledger can be seen by every reader. An upload can be seen by who brought
+Only PNG, JPEG, WebP and GIF keep their type and pixels, and they leave without metadata, which may name the generator.
+Anything else that the ledger holds is drawn again as WebP. Originals are for organisers alone, at an address of their
+own that no page links. A picture of the ledger can be seen by every reader. An upload can be seen by who brought
 it and by organisers; what an organiser brought is material, and everybody with an account sees it.
 """
 
@@ -25,15 +26,19 @@ from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures import PictureFolder
 from fullbench.nouns.item import SENSITIVE
 from fullbench.nouns.picture import Picture, media_type
+from fullbench.picture_metadata import STRIPPED_MEDIA, UnparsablePictureError, strip_metadata
 from fullbench.reports.page import shrunk
 from fullbench.web.accounts.tables import uploads, users
 from fullbench.web.accounts.users import User
-from fullbench.web.guard import Database, Reader, ledger_of, settings_of
+from fullbench.web.guard import Database, Organiser, Reader, ledger_of, settings_of
 from fullbench.web.settings import Settings
 from fullbench.web.words import key
 
-SAFE = {"image/png", "image/jpeg", "image/webp", "image/gif"}
+SAFE = set(STRIPPED_MEDIA)
 SIZES = (240, 480, 960, 1920)
+VERSION = 2
+"""Part of the address and of the ETag of a whole picture. Browsers keep pictures for a year: raise this number when
+`strip_metadata` drops more than before, so that no browser shows the former bytes. Version 1 had the metadata."""
 FRAMES = 300
 _turns = BoundedSemaphore(2)
 """So many pictures are decoded at once: a large one takes a quarter of a gigabyte."""
@@ -136,18 +141,18 @@ def find(request: Request, connection: Connection, user: User | None, digest: st
 def picture_url(digest: str, tags: Any = None, *, size: int | None = None) -> str:
     """The address of a picture for a template; veiled where the item's or response's tags call it sensitive.
 
-    >>> picture_url("ab", {"sensitive": "yes"}, size=480)
-    '/pictures/ab?veiled=1&size=480'
+    >>> picture_url("ab", {"sensitive": "yes"}, size=480), picture_url("ab")
+    ('/pictures/ab?veiled=1&size=480', '/pictures/ab?v=2')
     """
     query = [*(["veiled=1"] if tags and tags.get(SENSITIVE) else []), *([f"size={size}"] if size else [])]
-    return f"/pictures/{digest}" + ("?" + "&".join(query) if query else "")
+    return f"/pictures/{digest}?" + ("&".join(query) or f"v={VERSION}")
 
 
 def bare_url(digest: str, tags: Any = None, *, size: int | None = None) -> str:
     """The address of a sensitive picture without its veil; empty for a picture that has none.
 
     >>> bare_url("ab", {"sensitive": "yes"}), bare_url("ab")
-    ('/pictures/ab', '')
+    ('/pictures/ab?v=2', '')
     """
     return picture_url(digest, size=size) if tags and tags.get(SENSITIVE) else ""
 
@@ -166,11 +171,31 @@ def picture(
     return served(request, find(request, connection, user, digest), veiled=veiled, size=size)
 
 
+@router.get("/pictures/{digest}/original")
+def original(request: Request, user: Organiser, connection: Database, digest: Digest) -> Response:
+    """Send a picture as it was brought, with its metadata, to an organiser."""
+    return original_response(find(request, connection, user, digest))
+
+
+def original_response(image: Picture) -> Response:
+    """Return the answer that carries the bytes of a picture as they were brought; no cache may keep it."""
+    try:
+        data = image.data()
+    except InputError as error:
+        raise HTTPException(404, key("The picture's bytes are not there.")) from error
+    headers = {
+        "Cache-Control": "private, no-store",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Content-Disposition": "attachment",
+    }
+    return Response(data, headers=headers, media_type=image.media)
+
+
 def served(request: Request, image: Picture, *, veiled: bool, size: int | None) -> Response:
     """The answer that carries a picture: the type its bytes show, never another, kept for ever by its address."""
     small = next((side for side in SIZES if size is not None and side >= size), SIZES[-1])
-    as_is = size is None and not veiled and image.media in SAFE
-    etag = f'"{image.digest}-{"" if as_is else small}{"v" if veiled else ""}"'
+    is_whole = size is None and not veiled and image.media in SAFE
+    etag = f'"{image.digest}-{f"whole{VERSION}" if is_whole else small}{"v" if veiled else ""}"'
     reach = "public" if settings_of(request).public else "private"
     headers = {
         "Cache-Control": f"{reach}, max-age=31536000, immutable",
@@ -181,12 +206,21 @@ def served(request: Request, image: Picture, *, veiled: bool, size: int | None) 
     if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
     try:
-        data = image.data() if as_is else _shrunk(image, small, veiled)
+        stripped = stripped_bytes(image) if is_whole else None
+        data = _shrunk(image, small, veiled) if stripped is None else stripped
     except InputError as error:
         raise HTTPException(404, key("The picture's bytes are not there.")) from error
     if data is None:
         raise HTTPException(404, key("The picture cannot be decoded."))
-    return Response(data, headers=headers, media_type=image.media if as_is else "image/webp")
+    return Response(data, headers=headers, media_type="image/webp" if stripped is None else image.media)
+
+
+def stripped_bytes(image: Picture) -> bytes | None:
+    """Return a picture's file without metadata; None if its structure cannot be parsed and it must be drawn again."""
+    try:
+        return strip_metadata(image.data())
+    except UnparsablePictureError:
+        return None
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-_OWN_PICTURE = re.compile(r"/pictures/[0-9a-f]{64}")
+_OWN_PICTURE = re.compile(r"/pictures/([0-9a-f]{64})(?:\?v=[0-9]+)?")
 LONGEST = 100_000
 """Longer texts are shown as they are: nobody reads them rendered, and a page must not wait for them."""
 _MATH = {
@@ -142,11 +142,13 @@ def _picture(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> s
 
 def _own_picture(_self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
     """A picture that lies on this site, by its digest; others as ever."""
+    from fullbench.web.pictures import picture_url
+
     token = tokens[place]
-    source = str(token.attrGet("src") or "")
-    if not _OWN_PICTURE.fullmatch(source):
+    own = _OWN_PICTURE.fullmatch(str(token.attrGet("src") or ""))
+    if own is None:
         return _picture(_self, tokens, place, options, env)
-    return f'<img src="{source}" alt="{escape(token.content)}">'
+    return f'<img src="{picture_url(own[1])}" alt="{escape(token.content)}">'
 
 
 def _code(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:

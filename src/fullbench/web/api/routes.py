@@ -171,9 +171,20 @@ def picture(
     veiled: bool = False,
     size: Annotated[int | None, Query(ge=1, le=10_000)] = None,
 ) -> Response:
-    """A picture, whole or small, or veiled."""
+    """A picture, whole or small, or veiled; without metadata such as the generator's name."""
     shown = pictures.find(request, connection, caller, digest)
     return pictures.served(request, shown, veiled=veiled, size=size)
+
+
+@router.get(
+    "/pictures/{digest}/original",
+    tags=[TAG_PICTURES],
+    response_class=Response,
+    responses={200: {"description": "The picture", "content": {"image/*": {}, "application/octet-stream": {}}}},
+)
+def original_picture(request: Request, caller: Organiser, connection: Database, digest: pictures.Digest) -> Response:
+    """A picture as it was brought, with its metadata."""
+    return pictures.original_response(pictures.find(request, connection, caller, digest))
 
 
 @router.get("/audit", tags=[TAG_ACCOUNTS])

@@ -256,10 +256,13 @@ def edit_guidelines(
 
 
 def _kept(connection: Connection, request: Request, user: User, brought: Mapping[str, bytes]) -> dict[str, str]:
-    """The addresses of pictures that came with a form, by their names."""
+    """Keep the pictures that came with a form, and return their addresses by name, as guidelines are stored with them.
+
+    The version of an address is added when a guideline is shown (see `prose`).
+    """
     settings = settings_of(request)
     return {
-        name: pictures.picture_url(pictures.keep(connection, settings, user, data).picture.digest)
+        name: f"/pictures/{pictures.keep(connection, settings, user, data).picture.digest}"
         for name, data in brought.items()
     }
 

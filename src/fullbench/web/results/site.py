@@ -25,6 +25,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import SENSITIVE
 from fullbench.nouns.picture import Picture
+from fullbench.picture_metadata import can_strip, strip_metadata
 from fullbench.reports.imprint import Imprint
 from fullbench.reports.logos import Logo
 from fullbench.reports.page import SHARED, shrunk
@@ -98,6 +99,14 @@ class Wanted:
     """Pictures that pages of the copy show: file name, which picture, how large, veiled or not."""
 
     found: dict[str, tuple[str, int | None, bool]] = field(default_factory=dict)
+    suffixes: dict[str, str] = field(default_factory=dict)
+
+    def whole_suffix(self, picture: Picture) -> str:
+        """Return the suffix under which a picture is copied whole; empty if it has to be drawn again."""
+        if picture.digest not in self.suffixes:
+            is_whole = picture.media in WHOLE and can_strip(picture.data())
+            self.suffixes[picture.digest] = WHOLE[picture.media] if is_whole else ""
+        return self.suffixes[picture.digest]
 
 
 class Files:
@@ -142,7 +151,7 @@ class Files:
 
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
         veiled = bool(tags and tags.get(SENSITIVE))
-        suffix = None if veiled or size else WHOLE.get(self._ledger.picture(digest).media)
+        suffix = "" if veiled or size else self._wanted.whole_suffix(self._ledger.picture(digest))
         name = f"{digest}.{suffix}" if suffix else f"{digest}-{size or LARGE}{'-veiled' if veiled else ''}.webp"
         self._wanted.found[name] = (digest, None if suffix else size or LARGE, veiled)
         return f"{self.prefix}pictures/{name}"
@@ -326,7 +335,7 @@ class _Site:
         self._file(MARKER, orjson.dumps(source, option=orjson.OPT_INDENT_2))
 
     def _picture(self, name: str, picture: Picture, size: int | None, veiled: bool) -> None:
-        data = picture.data() if size is None else shrunk(picture, size=size, veiled=veiled)
+        data = strip_metadata(picture.data()) if size is None else shrunk(picture, size=size, veiled=veiled)
         if data is not None:
             self._file(f"pictures/{name}", data)
 
