@@ -38,7 +38,7 @@ class LiveFiles:
 
     def __init__(self, main: Path, connect: Callable[[], SqliteConnection]) -> None:
         """Remember which files there are; `connect` opens a further connection for reading."""
-        self._main = main
+        self._main, self._name = main, str(main)
         self._connect = connect
         log, index = (main.with_name(main.name + suffix) for suffix in ("-wal", "-shm"))
         self._names = {
@@ -147,7 +147,7 @@ class LiveFiles:
 
     def _state(self) -> State:
         try:
-            found = os.stat(self._main)  # noqa: PTH116 - after every commit
+            found = os.stat(self._name)  # noqa: PTH116 - after every commit
         except OSError:
             return 0, 0
         return found.st_size, found.st_mtime_ns
