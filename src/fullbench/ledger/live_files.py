@@ -25,7 +25,7 @@ PAUSE = 50
 
 TICK = 0.01
 """Seconds between two ticks of the clock of a file system, at the most: a file that changed twice within one tick has
-the same time, so a time that is younger does not show whether the file changed again."""
+the same time. So the main file is looked at once more when its last change is older than this."""
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -38,19 +38,15 @@ class LiveFiles:
 
     def __init__(self, main: Path, connect: Callable[[], SqliteConnection]) -> None:
         """Remember which files there are; `connect` opens a further connection for reading."""
-        self._main, self._name = main, str(main)
+        self._main = main
         self._connect = connect
-        log, index = (main.with_name(main.name + suffix) for suffix in ("-wal", "-shm"))
-        self._names = {
-            str(main): "",
-            str(log): f"its write-ahead log ({log.name})",
-            str(index): f"its {index.name} file",
-        }
-        self._identities = {name: _identity(name) for name in self._names}
-        self._known = self._state()
-        self._log = str(log)
+        self._names = [f"{main}{suffix}" for suffix in ("", "-wal", "-shm")]
+        self._look()
+        self._identities = [_identity(file) for file in self._files]
+        self._known = self._state
         self._log_size = 0
         self._marked: State | None = None
+        self._is_mark_settled = False
         self._second: SqliteConnection | None = None
         self._is_suspect = False
         self._page_check: threading.Thread | None = None
@@ -62,44 +58,49 @@ class LiveFiles:
 
         To be called before each commit: a commit after the cut leaves a hole in the log, and makes it long again.
         """
-        state, log_size = self._state(), _size(self._log)
-        if state != self._known or log_size < self._log_size:
+        self._look()
+        if self._state != self._known or self._size_of_log() < self._log_size:
             self._is_suspect = True
-            self._known, self._log_size = state, log_size
+            self._known, self._log_size = self._state, self._size_of_log()
 
     def find_damage(self, position: Position | None) -> str | None:
         """Return what happened to the files, or None; with `position`, read that commit back too."""
-        for name, identity in self._identities.items():
-            if _identity(name) != identity:
-                what = self._names[name]
-                return f"{what} was deleted or replaced" if what else "the ledger was deleted or moved away"
+        self._look()
+        for name, file, identity in zip(self._names, self._files, self._identities, strict=True):
+            if _identity(file) != identity:
+                if name == self._names[0]:
+                    return "the ledger was deleted or moved away"
+                return f"its file {Path(name).name} was deleted or replaced"
         if self._damage is None and position is not None:
             self._damage = self._read_back(position)
-        self._log_size = _size(self._log)
+        self._log_size = self._size_of_log()
         if self._is_suspect:
             self._check_pages()
         return self._damage
 
     def is_marked(self) -> bool:
-        """Check whether a chain in the main file ends with a mark, as a copy without the log would have it."""
-        # Both before the look: a checkpoint in between is noticed the next time.
-        now, state = time.time_ns(), self._state()
-        if state == self._marked:
+        """Check whether a chain in the main file ends with a mark, as a copy without the log would have it.
+
+        To be called after `watch` or `find_damage`.
+        """
+        state = self._state  # from before the look: a checkpoint in between is noticed the next time
+        is_settled = abs(self._looked_at - state[1]) > TICK * 1e9
+        if state == self._marked and (self._is_mark_settled or not is_settled):
             return True
         try:
             with opening.without_log(self._main) as connection:
                 marked = bool(log_marks.open_marks(SqliteConnection(connection)))
         except sqlite3.DatabaseError:  # a checkpoint is halfway through
             return False
-        is_settled = abs(now - state[1]) > TICK * 1e9
-        self._marked = state if marked and is_settled else None
+        self._marked, self._is_mark_settled = state if marked else None, is_settled
         return marked
 
     def checkpoint(self, connection: SqliteConnection) -> bool:
         """Copy the log into the main file as far as readers allow; False if some of it is left."""
         self.watch()
         is_complete = connection.checkpoint()
-        self._known = self._state()
+        self._look()
+        self._known = self._state
         if is_complete:
             self._log_size = 0  # the next commit begins the log anew, and SQLite cuts a long one
         return is_complete
@@ -145,28 +146,27 @@ class LiveFiles:
             return _describe(error)
         return None if found == "ok" else f"its pages were damaged ({found})"
 
-    def _state(self) -> State:
-        try:
-            found = os.stat(self._name)  # noqa: PTH116 - after every commit
-        except OSError:
-            return 0, 0
-        return found.st_size, found.st_mtime_ns
+    def _look(self) -> None:
+        self._looked_at = time.time_ns()
+        self._files = [_stat(name) for name in self._names]
+        main = self._files[0]
+        self._state: State = (0, 0) if main is None else (main.st_size, main.st_mtime_ns)
+
+    def _size_of_log(self) -> int:
+        log = self._files[1]
+        return 0 if log is None else log.st_size
 
 
-def _identity(name: str) -> tuple[int, int] | None:
-    """Return which file a name leads to, or None if there is none."""
+def _stat(name: str) -> os.stat_result | None:
     try:
-        found = os.stat(name)  # noqa: PTH116 - after every commit
+        return os.stat(name)  # noqa: PTH116 - twice for every commit
     except OSError:
         return None
-    return found.st_dev, found.st_ino
 
 
-def _size(name: str) -> int:
-    try:
-        return os.stat(name).st_size  # noqa: PTH116 - after every commit
-    except OSError:
-        return 0
+def _identity(file: os.stat_result | None) -> tuple[int, int] | None:
+    """Return which file it is, whatever its name; None if there is none."""
+    return None if file is None else (file.st_dev, file.st_ino)
 
 
 def is_damage(error: BaseException | None) -> bool:
