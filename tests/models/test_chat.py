@@ -23,6 +23,7 @@ from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.picture import Picture
 from tests.fake_server import KEY, FakeServer
 from tests.models.conftest import ask, noise
+from tests.models.rounds import CountedTime, answer_in_rounds
 
 FAST = Limits(backoff=0.01, attempts=8)
 DIALECTS = (OpenAI(), Anthropic(), Gemini())
@@ -185,20 +186,22 @@ def test_prompts_are_pulled_only_when_there_is_room(server):
 
 
 def test_concurrency_is_used_and_kept_to():
-    with FakeServer(latency=0.02) as server:
-        replies = list(ChatModel("x", server.url, limits=Limits(concurrency=16)).answer(map(ask, range(200))))
+    with FakeServer(answers=0) as server:
+        model = ChatModel("x", server.url, limits=Limits(concurrency=16))
+        replies = answer_in_rounds(server, model, 200)
         assert len(replies) == 200
         assert server.books()["most"] == 16
 
 
 def test_concurrency_grows_by_itself_where_that_helps():
-    with FakeServer(latency=0.05) as server:
+    with FakeServer(answers=0) as server:
         model = ChatModel("x", server.url)
-        assert len(list(model.answer(map(ask, range(800))))) == 800
+        assert len(answer_in_rounds(server, model, 150)) == 150
         first = server.books()["most"]
-        assert first >= 32
-        list(model.answer(map(ask, range(first))))
-        assert server.books()["most"] >= first // 2, "what was learned is kept"
+        assert first >= 64, "8, 16, 32 and 64 take 8 + 16 + 32 answers"
+        limits = CountedTime()
+        answer_in_rounds(server, model, 4, limits)
+        assert limits.started_with >= first // 2, "what was learned is kept"
 
 
 def test_closing_early_leaves_nothing_behind():
