@@ -91,5 +91,14 @@ def browser():
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE)
+        make_context = chromium.new_context
+
+        def new_context(**options):
+            """Return a context whose pages wait as long as all others, not for half a minute."""
+            context = make_context(**options)
+            context.set_default_timeout(PATIENCE)
+            return context
+
+        chromium.new_context = new_context
         yield chromium
         chromium.close()

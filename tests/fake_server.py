@@ -8,10 +8,10 @@ It runs in a process of its own on a free port of this machine:
 A prompt is known by the `#number` in its words. What becomes of its n-th attempt depends on the seed, the number and n
 only. With `bears=20` it sends 429 to whatever is more than 20 at a time, with `sick=(50, 30)` status 500 to the 30
 requests after the first 50, with `slow=0.05` it takes twenty times as long for that share of them, with
-`per_second=5` it sends 429 to what comes faster than that, and with `spread=0.5` its latency is
-lognormal around its median. With `answers=40` it answers 40 calls and lets all others wait until `server.more()`: what
-a test does meanwhile, it does in the middle of a run, however fast the machine is. The reply's words say what arrived:
-`{"id":..., "pictures":[sha256...], "media":[...], ...}`.
+`per_second=5` it sends 429 to what comes faster than that, with `refuses=2` to the first two attempts of each prompt,
+and with `spread=0.5` its latency is lognormal around its median. With `answers=40` it answers 40 calls and lets all
+others wait until `server.more()`: what a test does meanwhile, it does in the middle of a run, however fast the machine
+is. The reply's words say what arrived: `{"id":..., "pictures":[sha256...], "media":[...], ...}`.
 """
 
 from __future__ import annotations
@@ -121,12 +121,12 @@ class Books:
     def __init__(
         self, faults: dict[str, float], seed: int, bears: int = 0, says: str = "",
         *, sick: str = "0,0", slow: float = 0, spread: float = 0, answers: float = math.inf,
-        per_second: float = 0,
+        per_second: float = 0, refuses: int = 0,
     ) -> None:  # fmt: skip
         self.draw = random.Random(seed)
         self.spread = spread
         self.answers_left = answers
-        self.per_second = per_second
+        self.per_second, self.refuses = per_second, refuses
         self.next_turn = 0.0
         self.held: list[tuple[Connection, Any]] = []
         self.healthy, self.sick = map(int, sick.split(","))
@@ -381,7 +381,7 @@ class Connection(asyncio.Protocol):
             self.books.sent["too much"] += 1
             self.send(429, b'{"error":{"message":"too much at a time"}}')
             return
-        if self.books.too_fast():
+        if self.books.attempts[prompt] < self.books.refuses or self.books.too_fast():
             self.books.attempts[prompt] += 1
             self.books.sent["too fast"] += 1
             self.send(429, b'{"error":{"message":"too many a minute"}}')
@@ -464,6 +464,7 @@ async def run(options: argparse.Namespace) -> None:
         spread=options.spread,
         answers=options.answers,
         per_second=options.per_second,
+        refuses=options.refuses,
     )
     server = await loop.create_server(
         lambda: Connection(books, options.latency, options.quick), options.host, 0, backlog=1024
@@ -492,12 +493,13 @@ class FakeServer:
         spread: float = 0.0,
         answers: float = math.inf,
         per_second: float = 0.0,
+        refuses: int = 0,
         host: str = "127.0.0.1",
     ) -> None:
         assert set(faults or {}) <= {*FAULTS, *POISONS}
         options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}", f"--bears={bears}"]
         options += [f"--says={says}", f"--sick={sick[0]},{sick[1]}", f"--slow={slow}", f"--spread={spread}"]
-        options += [f"--answers={answers}", f"--per-second={per_second}", f"--host={host}"]
+        options += [f"--answers={answers}", f"--per-second={per_second}", f"--host={host}", f"--refuses={refuses}"]
         self._address = host
         self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
 
@@ -512,7 +514,7 @@ class FakeServer:
 
     def __exit__(self, *rest: object) -> None:
         self._process.terminate()
-        self._process.wait(20)
+        self._process.wait(120)
         assert self._process.stdout is not None
         self._process.stdout.close()
 
@@ -547,6 +549,7 @@ def main() -> None:
     parser.add_argument("--spread", type=float, default=0.0)
     parser.add_argument("--answers", type=float, default=math.inf)
     parser.add_argument("--per-second", type=float, default=0.0)
+    parser.add_argument("--refuses", type=int, default=0)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--quick", action="store_true")
     asyncio.run(run(parser.parse_args()))

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from fullbench.ledger import heads
+from tests.waiting import LONG
 
 SOURCE = Path(heads.__file__).parents[1]
 WITHOUT_LOCKS = "import sys; sys.modules['fcntl'] = None; from fullbench.cli import main; main()"
@@ -61,5 +62,5 @@ def test_writers_that_begin_at_once_take_lines_of_their_own(tmp_path):
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(LONG)
     assert sorted(heads.noted(tmp_path / "l.ledger")) == [(name, 40, f"{40:032x}") for name in names]

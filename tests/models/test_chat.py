@@ -23,6 +23,7 @@ from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.picture import Picture
 from tests.fake_server import KEY, FakeServer
 from tests.models.conftest import ask, noise
+from tests.models.rounds import CountedTime, answer_in_rounds
 
 FAST = Limits(backoff=0.01, attempts=8)
 DIALECTS = (OpenAI(), Anthropic(), Gemini())
@@ -185,20 +186,22 @@ def test_prompts_are_pulled_only_when_there_is_room(server):
 
 
 def test_concurrency_is_used_and_kept_to():
-    with FakeServer(latency=0.02) as server:
-        replies = list(ChatModel("x", server.url, limits=Limits(concurrency=16)).answer(map(ask, range(200))))
+    with FakeServer(answers=0) as server:
+        model = ChatModel("x", server.url, limits=Limits(concurrency=16))
+        replies = answer_in_rounds(server, model, 200)
         assert len(replies) == 200
         assert server.books()["most"] == 16
 
 
 def test_concurrency_grows_by_itself_where_that_helps():
-    with FakeServer(latency=0.05) as server:
+    with FakeServer(answers=0) as server:
         model = ChatModel("x", server.url)
-        assert len(list(model.answer(map(ask, range(800))))) == 800
+        assert len(answer_in_rounds(server, model, 150)) == 150
         first = server.books()["most"]
-        assert first >= 32
-        list(model.answer(map(ask, range(first))))
-        assert server.books()["most"] >= first // 2, "what was learned is kept"
+        assert first >= 64, "8, 16, 32 and 64 take 8 + 16 + 32 answers"
+        limits = CountedTime()
+        answer_in_rounds(server, model, 4, limits)
+        assert limits.started_with >= first // 2, "what was learned is kept"
 
 
 def test_closing_early_leaves_nothing_behind():
@@ -225,17 +228,18 @@ def test_a_stream_may_feed_a_stream(server):
 
 
 def test_a_slow_source_does_not_hold_back_what_is_asked():
+    """While the source takes its time and there is room for many more, calls are sent and answered."""
+    most, pulled = 500, []
     with FakeServer(latency=0.01) as server:
-        asked = []
 
         def prompts():
-            for number in range(8):
-                time.sleep(0.5)  # long enough for an answer on a busy machine
-                asked.append(sum(server.books()["answered"].values()))
-                yield ask(number)
+            while len(pulled) < most and sum(server.books()["answered"].values()) < 5:
+                time.sleep(0.02)  # a pull that takes more than a millisecond is a slow one
+                pulled.append(len(pulled))
+                yield ask(pulled[-1])
 
-        assert len(list(ChatModel("x", server.url, limits=Limits(concurrency=32)).answer(prompts()))) == 8
-    assert asked[-1] >= 5
+        replies = list(ChatModel("x", server.url, limits=Limits(concurrency=2 * most)).answer(prompts()))
+    assert 5 <= len(replies) == len(pulled) < most
 
 
 def test_inside_a_running_loop(server):

@@ -15,6 +15,7 @@ from fullbench.models.chat import ChatModel
 from fullbench.models.settings import Limits
 from tests.fake_server import POISONS, READABLE, UNREADABLE, FakeServer
 from tests.models.conftest import ask
+from tests.waiting import LONG
 
 QUICK = Limits(backoff=0.005, concurrency=4)
 REASONS = {
@@ -100,7 +101,7 @@ def test_a_server_that_is_no_api_is_named_as_such(kind, named):
 def test_a_port_that_speaks_no_http_is_named_as_no_api():
     """Such as that of a database or of ssh: it greets, whatever it is told."""
     listener = socket.create_server(("127.0.0.1", 0))
-    listener.settimeout(30)
+    listener.settimeout(LONG)
 
     def greet() -> None:
         with listener, suppress(OSError):

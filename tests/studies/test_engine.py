@@ -17,6 +17,7 @@ from fullbench.studies.engines import LOOKUP, Budget, Stop, Tally
 from fullbench.studies.engines.work import SLOW_LOOKUP
 from fullbench.studies.hear import hear
 from tests.making import Talker, answers, item
+from tests.waiting import LONG
 
 ITEMS = [item(f"i{i}") for i in range(30)]
 GIVEN = [r for it in ITEMS for r in answers(it.id, a="red", b="blue")]
@@ -94,7 +95,7 @@ def test_where_looking_up_takes_long_the_next_are_looked_up_while_the_first_are_
         def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
             waiting = iter(cases)
             first = next(waiting)
-            assert second.wait(20), "nothing more is looked up before the first calls are done"
+            assert second.wait(LONG), "nothing more is looked up before the first calls are done"
             return super().hear(chain([first], waiting))
 
     items = [item(f"n{i}") for i in range(LOOKUP)]

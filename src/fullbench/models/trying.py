@@ -135,9 +135,15 @@ def _json(model: Model) -> bool | None:
     return isinstance(value, dict) and isinstance(value.get("legs"), int)
 
 
-def served_at(url: str, key: str | None = None) -> tuple[str, ...] | str:
-    """The models that a server lists at `URL/models`, as OpenAI's dialect has it; else why none can be seen."""
-    got = _http(f"{url.rstrip('/')}/models", OpenAI().headers(key))
+def served_at(url: str, key: str | None = None, wait: float = _WAIT) -> tuple[str, ...] | str:
+    """Return the models that a server lists at `URL/models`, as OpenAI's dialect has it; else why none can be seen.
+
+    Args:
+        url: The address of the server.
+        key: Its API key, or None if it needs none.
+        wait: The most seconds to wait for the list.
+    """
+    got = _http(f"{url.rstrip('/')}/models", OpenAI().headers(key), wait=wait)
     if isinstance(got, str):
         return got
     if not isinstance(got[0], dict) or not isinstance(got[0].get("data"), list):
@@ -148,7 +154,7 @@ def served_at(url: str, key: str | None = None) -> tuple[str, ...] | str:
 def _listed(model: Model) -> tuple[str, ...] | None:
     if not isinstance(model, ChatModel) or not isinstance(model.dialect, OpenAI):
         return None
-    listed = served_at(model.url, _key(model))
+    listed = served_at(model.url, _key(model), _wait_for(model))
     return None if isinstance(listed, str) else listed
 
 
@@ -158,7 +164,8 @@ def _headers(model: Model) -> tuple[dict[str, str], bool | None]:
         return {}, None
     body = {"model": model.model, model.dialect.length: 1, "logprobs": True, "top_logprobs": 2,
             "messages": [{"role": "user", "content": "Say A or B."}]}  # fmt: skip
-    got = _http(model.dialect.url(model.url, model.model), model.dialect.headers(_key(model)), body)
+    url = model.dialect.url(model.url, model.model)
+    got = _http(url, model.dialect.headers(_key(model)), body, wait=_wait_for(model))
     if isinstance(got, str):
         return {}, False
     payload, headers = got
@@ -168,6 +175,11 @@ def _headers(model: Model) -> tuple[dict[str, str], bool | None]:
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     given = first.get("logprobs")
     return limits, isinstance(given, dict) and bool(given.get("content"))
+
+
+def _wait_for(model: ChatModel) -> float:
+    """Return the seconds to wait for a reply: those of the user, if they are fewer than ours."""
+    return min(_WAIT, model.limits.timeout)
 
 
 def _key(model: ChatModel) -> str | None:
@@ -181,14 +193,16 @@ class _Staying(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _http(url: str, headers: Mapping[str, str], body: Any = None) -> tuple[Any, dict[str, str]] | str:
+def _http(
+    url: str, headers: Mapping[str, str], body: Any = None, *, wait: float = _WAIT
+) -> tuple[Any, dict[str, str]] | str:
     """A JSON reply and its headers in small letters, or why there is none. Only addresses that the user named."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})  # noqa: S310 (ChatModel takes http alone)
     try:
         proxy = proxy_for(url)
         proxies = urllib.request.ProxyHandler({} if proxy is None else {url.partition(":")[0]: proxy})
-        with urllib.request.build_opener(_Staying, proxies).open(request, timeout=_WAIT) as reply:
+        with urllib.request.build_opener(_Staying, proxies).open(request, timeout=wait) as reply:
             read = json.loads(reply.read(2**22))
             return read, {name.lower(): value for name, value in reply.headers.items()}
     except urllib.error.HTTPError as error:

@@ -18,6 +18,7 @@ from fullbench.models.net.http import BrokenOff, Connections, Exchange, NoConnec
 from fullbench.models.net.streaming import complete
 from fullbench.models.payloads import LARGEST, TooLarge
 from tests.tls_proxy import certificate
+from tests.waiting import LONG
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Text: \xe4\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -72,7 +73,7 @@ async def serving(one: Server, context: ssl.SSLContext | None = None) -> AsyncIt
     finally:
         server.close()
         if handled:
-            await asyncio.wait(handled, timeout=20)
+            await asyncio.wait(handled, timeout=LONG)
         await asyncio.sleep(0)
 
 

@@ -187,10 +187,18 @@ def test_a_worker_whose_run_is_gone_begins_nothing_new_and_goes_on_when_it_is_he
     with FakeServer(says="[[4]]", latency=0.05) as server:
         worker = started(specs.judge(f"vllm:m@{server.url}?concurrency=1&mode=direct").hear)
         back = worker.turn(cases(60), more=False, halt=False).outcomes
-        until(lambda: time.monotonic() - worker._heard > 1.0)
+
+        def has_stopped() -> bool:
+            """Return whether a call was sent, none is in flight, and the run has been silent for long enough."""
+            books = server.books()
+            sent = sum(books["arrived"].values()) > len(back) and not books["in_flight"]
+            return sent and time.monotonic() - worker._heard > 1.0
+
+        until(has_stopped)
         asked = sum(server.books()["arrived"].values())
         assert len(back) < asked < 40
-        until(lambda: time.monotonic() - worker._heard > 1.5)
+        silent = time.monotonic() - worker._heard
+        until(lambda: time.monotonic() - worker._heard > silent + 0.5)
         assert sum(server.books()["arrived"].values()) == asked
         while len(back) < 60:
             back += worker.turn([], more=False, halt=False).outcomes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, defaultdict
 
 import pytest
@@ -15,6 +14,7 @@ from fullbench.web.results.case_rows import CaseRow, case_rows
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import get_state
 from tests.browsing import follow
+from tests.waiting import until
 from tests.web.conftest import start_live
 from tests.web.results import making
 from tests.web.results.looking import accessible, count
@@ -159,11 +159,12 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cases")
     path = making.fill(folder / "small.ledger", count=5)
     live = start_live(folder, "--ledger", str(path), "--public")
-    for _ in range(600):
+
+    def is_whole() -> bool:
         with reading(live.engine) as connection:
-            if get_state(connection, "whole"):
-                break
-        time.sleep(0.1)
+            return get_state(connection, "whole") is not None
+
+    until(is_whole)
     yield live, path
     live.process.terminate()
     live.process.wait(timeout=120)

@@ -173,7 +173,7 @@ def test_a_run_says_that_it_lives_while_the_judge_thinks(new_engine, tmp_path, m
     monkeypatch.setattr(rejudging, "BEAT", 0.05)
     engine = new_engine()
     path = making.fill(tmp_path / "small.ledger", count=1)
-    with FakeServer({"401": 1.0}, latency=1.0) as server:
+    with FakeServer({"401": 1.0}, answers=0) as server:
         spec = f"vllm:m@{server.url}?{RULES}"
         judge = specs.judge(spec).name
         with Ledger(path) as ledger:
@@ -185,6 +185,7 @@ def test_a_run_says_that_it_lives_while_the_judge_thinks(new_engine, tmp_path, m
         with ThreadPoolExecutor(1) as pool:
             ended = pool.submit(run, engine, path, begun)
             until(lambda: states(engine) == {"queued": 1})
+            server.more()
             assert ended.result() == "open"
     with reading(engine) as connection:
         (failed,) = requests.page(connection, state="open")

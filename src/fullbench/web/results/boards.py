@@ -6,12 +6,12 @@ ledger's columns outside of any request, when verdicts came; a request only read
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, delete, func, select
 
 from fullbench.figures.slices import GROUPS
 from fullbench.nouns.digests import digest
@@ -24,6 +24,8 @@ from fullbench.web.results.rows import put, studies
 from fullbench.web.results.rulings import is_person
 
 Links = Sequence[Sequence[Filter | None]]
+HEADING = "heading"
+"""The kind of the row that lists a board; it is written together with the board, so that both have one edition."""
 BEFORE = "!"
 """Ends the stamp of a board that is shown without its figures by tag, see `stamps`."""
 
@@ -146,14 +148,59 @@ def keep(engine: Engine, kind: str, name: str, stamp: str, body: str) -> None:
         put(connection, tables.boards, [row], ["name"], ["kind", "stamp", "body"])
 
 
-def headings(connection: Connection, study: str = "") -> list[Heading]:
-    """The boards of one study, or of all: the largest criterion first, people last."""
-    listed = [
-        Heading(board_name(where, judge, criterion), where, judge, criterion, int(count))
-        for where, judge, criterion, count in connection.execute(headed())
-        if study in {"", where}
+def keep_board(engine: Engine, board: Board, stamp: str) -> None:
+    """Put a board and its heading into the database at once."""
+    about = {"study": board.study, "judge": board.judge, "criterion": board.criterion, "verdicts": board.verdicts}
+    rows = [
+        {"name": board.name, "kind": "board", "stamp": stamp, "body": dump(board)},
+        {"name": heading_row(board.name), "kind": HEADING, "stamp": stamp, "body": orjson.dumps(about).decode()},
     ]
+    with catalogue.sole(engine) as connection:
+        put(connection, tables.boards, rows, ["name"], ["kind", "stamp", "body"])
+
+
+def computed_stamps(connection: Connection) -> dict[str, str]:
+    """Return the stamp of every board; empty if the board has no heading, as an earlier version wrote it."""
+    b = tables.boards.c
+    rows = list(connection.execute(select(b.name, b.stamp, b.kind).where(b.kind.in_(["board", HEADING]))))
+    listed = {row.name for row in rows}
+    return {row.name: row.stamp if heading_row(row.name) in listed else "" for row in rows if row.kind == "board"}
+
+
+def drop_boards(connection: Connection, names: Collection[str]) -> None:
+    """Remove boards and their headings."""
+    rows = [*names, *map(heading_row, names)]
+    connection.execute(delete(tables.boards).where(tables.boards.c.name.in_(rows)))
+
+
+def heading_row(name: str) -> str:
+    """Return the name of the row that lists a board.
+
+    >>> heading_row("0123")
+    'heading-0123'
+    """
+    return f"{HEADING}-{name}"
+
+
+def headings(connection: Connection, study: str = "") -> list[Heading]:
+    """Return the boards of one study, or of all: the largest criterion first, people last.
+
+    A board has the number of verdicts that it was computed from. The catalogue may have more already: then the board
+    is due, and list and board change together. Only a board that was never computed has the catalogue's number.
+    """
+    b = tables.boards.c
+    subjects = {
+        (where, judge, criterion): int(count) for where, judge, criterion, count in connection.execute(headed())
+    }
+    for body in connection.execute(select(b.body).where(b.kind == HEADING)).scalars():
+        about = orjson.loads(body)
+        subjects[about["study"], about["judge"], about["criterion"]] = about["verdicts"]
     order = list(studies(connection))
+    listed = [
+        Heading(board_name(*subject), *subject, verdicts)
+        for subject, verdicts in subjects.items()
+        if subject[0] in order and study in {"", subject[0]}
+    ]
     return sorted(
         listed,
         key=lambda heading: (
@@ -198,7 +245,7 @@ def stamps(connection: Connection) -> dict[str, str]:
     """
     b, judged = tables.boards.c, blindness.stamp(connection)
     known: dict[str, str] = {}
-    for row in connection.execute(select(b.name, b.stamp, b.kind)):
+    for row in connection.execute(select(b.name, b.stamp, b.kind).where(b.kind != HEADING)):
         before = row.kind in {"board", "card"} and blindness.outdated(row.stamp, judged)
         if not before or row.kind == "board":
             known[row.name] = row.stamp + BEFORE * before

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import orjson
-from sqlalchemy import Connection, Engine, delete, func, select
+from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.succession import Succession, successions
@@ -29,8 +29,7 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
     failed, succeeded, pilots = ledger.failed(), successions(ledger), _pilots(engine, ledger)
     with reading(engine) as connection:
         wanted = _stamps(connection, failed, pilots, succeeded)
-        b = tables.boards.c
-        known = {row.name: row.stamp for row in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
+        known = boards.computed_stamps(connection)
         there = studies(connection)
     computed = 0
     for place, study in enumerate(there):
@@ -60,12 +59,12 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
                 board = replace(board, tables=[_with_note(linked, note) for linked in board.tables])
             if any(each.study == study and judge in {each.old, each.new} for each in succeeded):
                 board = seams.seamed(board, ledger, subject.link)
-            boards.keep(engine, "board", board.name, wanted[study, judge, criterion], boards.dump(board))
+            boards.keep_board(engine, board, wanted[study, judge, criterion])
             computed += 1
     gone = set(known) - {boards.board_name(*subject) for subject in wanted}
     if gone and going():
         with catalogue.sole(engine) as connection:
-            connection.execute(delete(tables.boards).where(tables.boards.c.name.in_(gone)))
+            boards.drop_boards(connection, gone)
     return computed
 
 
