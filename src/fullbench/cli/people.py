@@ -114,8 +114,9 @@ def make_study(settings: Settings, plan: Plan, material: Material, *, draft: boo
     with opened_database(settings) as engine:
         prepared = importing.prepare(engine, plan, material, settings.task_limit)
         with writing(engine) as connection:
-            user = organiser(connection)
-            made = importing.make(connection, settings, user, plan, material, prepared, draft=draft)
+            made = importing.make(
+                connection, settings, organiser(connection), plan, material=material, prepared=prepared, draft=draft
+            )
         if made.plan is None:
             return made
         say(f"Creating {made.plan.count:,} tasks. Ctrl-C stops; the site or `fullbench people open` resumes.")

@@ -83,7 +83,7 @@ def create_tasks(connection: Connection, into: Study, plan: TaskPlan, finishing:
     if is_small(into.votes, plan):
         lots = studies.lots_of(into)
         for batch in plan.batches:
-            studies.add_rows(connection, into, batch.role, batch.rows(plan.nouns), *_lots(lots, batch))
+            studies.add_rows(connection, into, batch.role, batch.rows(plan.nouns), lots, first=batch.first)
         separated = _separated_tasks(connection, into, finishing)
         apart.insert_conflicts(connection, separated.pairs)
         _finish(connection, into, finishing, separated)
@@ -97,10 +97,6 @@ def create_tasks(connection: Connection, into: Study, plan: TaskPlan, finishing:
 def is_small(votes: int, plan: TaskPlan) -> bool:
     """Return whether a study with that many votes for each task is created at once."""
     return plan.count * (1 + votes) <= AT_ONCE
-
-
-def _lots(lots: Lots, batch: Batch) -> tuple[Lots, int] | tuple[()]:
-    return (lots, batch.first) if batch.role == "work" else ()
 
 
 def store_plan(connection: Connection, study: str, plan: TaskPlan) -> None:
@@ -249,7 +245,7 @@ class Run:
         if self._lots is None:  # the plan was completed after `_prepare`
             return True
         batch = Batch.from_json(row.content)
-        studies.add_rows(connection, into, batch.role, batch.rows(self._nouns), *_lots(self._lots, batch))
+        studies.add_rows(connection, into, batch.role, batch.rows(self._nouns), self._lots, first=batch.first)
         connection.execute(delete(creation_parts).where(self._parts("tasks"), creation_parts.c.part == row.part))
         _move(connection, self._study, created=far.created + len(batch.entries))
         live.tell(connection, self._study)

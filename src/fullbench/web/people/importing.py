@@ -192,8 +192,8 @@ def prepare(engine: Engine, plan: Plan, material: Material, task_limit: int) -> 
 
 
 def make(
-    connection: Connection, settings: Settings, user: User | None, plan: Plan, material: Material, prepared: Prepared,
-    *, draft: bool = False,
+    connection: Connection, settings: Settings, user: User | None, plan: Plan, *, material: Material,
+    prepared: Prepared, draft: bool = False,
 ) -> Made:  # fmt: skip
     """Make a study, open at once or as a draft; if it is large, `complete` must be called after the transaction.
 

@@ -122,7 +122,9 @@ def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depe
                 shown = {name: data for name, data in sent.pictures.items() if f"]({name})" in plan.guidelines}
                 told = guides.with_pictures(plan.guidelines, _kept(connection, request, user, shown))
                 plan = replace(plan, guidelines=told)
-                imported = importing.make(connection, settings, user, plan, material, prepared, draft=draft)
+                imported = importing.make(
+                    connection, settings, user, plan, material=material, prepared=prepared, draft=draft
+                )
                 audit.write(connection, user, "study made", plan.name, address=address_of(request), tasks=imported.work)
             importing.complete(engine_of(request), imported)
             creation_worker.wake(engine_of(request), imported.study.id)

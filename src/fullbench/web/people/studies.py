@@ -275,7 +275,7 @@ def add(connection: Connection, into: Study, contents: Iterable[Content]) -> int
     while chunk := list(islice(remaining, CHUNK)):
         for content in chunk:
             into.kind.check(into.rules, content)
-        add_rows(connection, into, "work", [TaskRow.from_content(content) for content in chunk], lots, count)
+        add_rows(connection, into, "work", [TaskRow.from_content(content) for content in chunk], lots, first=count)
         count += len(chunk)
     return count
 
@@ -300,7 +300,7 @@ def lots_of(into: Study) -> Lots:
 
 
 def add_rows(
-    connection: Connection, into: Study, role: str, rows: Sequence[TaskRow], lots: Lots | None = None, first: int = 0
+    connection: Connection, into: Study, role: str, rows: Sequence[TaskRow], lots: Lots | None = None, *, first: int = 0
 ) -> None:
     """Insert tasks of one role and count those with a known answer.
 
@@ -312,7 +312,8 @@ def add_rows(
         lots: The lots of the study's slots, for tasks to work on.
         first: The place of the first of these tasks among the tasks to work on.
     """
-    authored = insert_tasks(connection, into.id, role, rows, lots.of_tasks(first, len(rows)) if lots else ())
+    drawn = lots.of_tasks(first, len(rows)) if lots is not None and role == "work" else ()
+    authored = insert_tasks(connection, into.id, role, rows, drawn)
     if authored and not study(connection, into.id).rules.options.get("authored"):
         set_options(connection, into, {"authored": True})
     if role != "work":

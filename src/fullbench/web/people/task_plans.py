@@ -20,8 +20,8 @@ from fullbench.web.people.content import Content, item_json, response_json
 from fullbench.web.people.studies import Study
 from fullbench.web.people.task_rows import TaskRow
 
-BATCH_ROWS = 2_000
-"""Rows of tasks and slots that one transaction writes. On the development machine these take about 50 ms."""
+BATCH_ROWS = 1_000
+"""Rows of tasks and slots that one transaction writes: about 40 ms of CPU, so that others hardly wait."""
 BATCH_BYTES = 4_000_000
 """Bytes of contents that one transaction writes, about; long responses make a batch shorter."""
 
