@@ -156,9 +156,9 @@ def _chunks(study: str, plan: TaskPlan) -> Iterator[list[dict[str, Any]]]:
         yield chunk
 
 
-def _move(connection: Connection, study: str, **values: Any) -> None:
+def _move(connection: Connection, study: str, **values: Any) -> bool:
     query = update(creations).where(creations.c.study == study)
-    connection.execute(query.values(moves=creations.c.moves + 1, **values))
+    return connection.execute(query.values(moves=creations.c.moves + 1, **values)).rowcount > 0
 
 
 def progress_of(connection: Connection, study: str) -> Progress | None:
@@ -173,9 +173,13 @@ def unfinished(connection: Connection, study: str = "") -> list[Progress]:
     return [Progress(row.study, row.state, row.created, row.total, row.moves) for row in rows]
 
 
-def cancel(connection: Connection, study: str) -> None:
-    """Cancel a creation: what there is of the study is removed, batch by batch."""
-    _move(connection, study, state="removing")
+def cancel(connection: Connection, study: str) -> bool:
+    """Cancel a creation: what there is of the study is removed, batch by batch.
+
+    Return whether there was something to cancel: the last task may have been created just now.
+    """
+    alone(connection, f"creation {study}")
+    return _move(connection, study, state="removing")
 
 
 class Run:
@@ -208,7 +212,11 @@ class Run:
             # A lead may cancel between two steps, which is no other process at work.
             if far.state == "creating" and self._moves not in {None, far.moves}:
                 return False
-            self._moves = far.moves + 1
+            # The plan may have been completed after `_prepare`: then this step only looks.
+            is_ready = far.state == "removing" or self._lots is not None
+            self._moves = far.moves + is_ready
+            if not is_ready:
+                return True
             if far.state == "removing":
                 return self._remove_batch(connection, far)
             return self._create_batch(connection, far)
@@ -242,8 +250,6 @@ class Run:
         row = connection.execute(query.order_by(creation_parts.c.part).limit(1)).first()
         if row is None:
             return self._finish_batch(connection, into)
-        if self._lots is None:  # the plan was completed after `_prepare`
-            return True
         batch = Batch.from_json(row.content)
         studies.add_rows(connection, into, batch.role, batch.rows(self._nouns), self._lots, first=batch.first)
         connection.execute(delete(creation_parts).where(self._parts("tasks"), creation_parts.c.part == row.part))
@@ -252,7 +258,8 @@ class Run:
         return True
 
     def _finish_batch(self, connection: Connection, into: Study) -> bool:
-        if self._separated is None:
+        if self._separated is None:  # another process created the last batch after `_prepare`
+            self._moves = None
             return True
         chunk = next(self._conflicts, None)
         if chunk is not None:

@@ -160,12 +160,8 @@ def throw_away(request: Request, user: Organiser, study_id: str) -> Response:
     """Remove a study that nobody voted in, or cancel its creation."""
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        is_creating = study.stage == "creating"
-        closed = 0
-        if is_creating:
-            creation.cancel(connection, study.id)
-        else:
-            closed = removal.throw_away(connection, study)
+        is_creating = study.stage == "creating" and creation.cancel(connection, study.id)
+        closed = 0 if is_creating else removal.throw_away(connection, study)
         audit.write(connection, user, "study thrown away", study.name, address=address_of(request), closed=closed)
     if is_creating:
         creation_worker.wake(engine_of(request), study_id)
