@@ -186,6 +186,7 @@ def make_study(request: Request, caller: Organiser, wish: StudyWish) -> StudySho
     )
     study = Study.sketched(plan)
     with reading(engine) as connection:
+        studies.refuse_taken_name(connection, study.name)
         items = [_item(request, connection, caller, sent_item) for sent_item in wish.items]
         answers = [_response(request, connection, caller, sent_response) for sent_response in wish.responses]
     if len({item.id for item in items}) < len(items):

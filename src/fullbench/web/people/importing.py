@@ -165,6 +165,8 @@ def prepare(engine: Engine, plan: Plan, material: Material, task_limit: int) -> 
         task_limit: Number of tasks that a study may have.
     """
     study = Study.sketched(plan)
+    with reading(engine) as connection:
+        studies.refuse_taken_name(connection, study.name)
     tasks = planned(study, material, task_limit)
     task_plan = TaskPlan.from_contents(study, tasks.known.items(), tasks.contents)
     most = PAIRS_APART * task_limit

@@ -206,14 +206,7 @@ def _shown(plan: Plan) -> dict[str, bool]:
 def create(connection: Connection, plan: Plan, *, draft: bool = False) -> Study:
     """Make a study without tasks: open at once, or a draft."""
     name = plan.name.strip()
-    if connection.execute(select(studies.c.id).where(studies.c.name == name)).first() is not None:
-        raise InputError(
-            Note(
-                "web.wrong.there-is-a-study-already",
-                "there is a study {name!r} already; choose another name",
-                name=name,
-            )
-        )
+    refuse_taken_name(connection, name)
     row: dict[str, Any] = {
         "id": secrets.token_hex(8), "name": name, "kind": plan.kind, "ballot": plan.rules.ballot,
         "criterion": plan.criterion, "guidelines": plan.guidelines,
@@ -226,6 +219,18 @@ def create(connection: Connection, plan: Plan, *, draft: bool = False) -> Study:
     connection.execute(insert(studies).values(row))
     _new_guidelines(connection, study(connection, row["id"]), plan.guidelines)
     return study(connection, row["id"])
+
+
+def refuse_taken_name(connection: Connection, name: str) -> None:
+    """Raise `InputError` if another study has this name."""
+    if connection.execute(select(studies.c.id).where(studies.c.name == name)).first() is not None:
+        raise InputError(
+            Note(
+                "web.wrong.there-is-a-study-already",
+                "there is a study {name!r} already; choose another name",
+                name=name,
+            )
+        )
 
 
 def find(connection: Connection, study_id: str) -> Study | None:
