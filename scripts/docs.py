@@ -38,6 +38,7 @@ VARIABLES = {
     "FULLBENCH_PICTURES_FROM": "Folders that data may take pictures from, as `--pictures-from`.",
     "FULLBENCH_SAFE": "Refuses studies that would read, send or fetch what they have not said, as `--safe`.",
     "FULLBENCH_SECRET": "Signs the web app's forms, as `--secret`.",
+    "FULLBENCH_TASK_LIMIT": "Tasks that one study for people may have, as `--task-limit`.",
     "FULLBENCH_WEB": "How `fullbench serve` tells its workers their settings; nobody sets it by hand.",
 }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.cli.common import say
-from fullbench.cli.people import opened, organiser, settings_of
+from fullbench.cli.people import make_study, opened, organiser, settings_of
 from fullbench.errors import InputError
 
 
@@ -47,14 +47,13 @@ class Campaign:
         if self._known():
             return
         from fullbench.ledger.store import Ledger
-        from fullbench.web.people.importing import Material, make
+        from fullbench.web.people.importing import Material
         from fullbench.web.people.studies import Plan
 
         settings = settings_of(self.database, self.data)
         plan = Plan(self.name, "pair", "", self.criterion, votes=self.votes)
-        with Ledger(self.ledger, read_only=True) as book, opened(settings) as connection:
-            material = Material(ledger=book, contestants=(before, after))
-            counts = make(connection, settings, organiser(connection), plan, material)
+        with Ledger(self.ledger, read_only=True) as book:
+            counts = make_study(settings, plan, Material(ledger=book, contestants=(before, after)))
         say(
             f"People compare before and after in {self.name!r}: {counts.work:,} pairs, {self.votes:,} votes each. Type "
             "the same command again for their votes so far."

@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.common import say
-from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, people_app, settings_of
+from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, opened_database, people_app, settings_of
 
 NameArgument = Annotated[str, typer.Argument(help="The study's name.")]
 
 
 @people_app.command("open")
 def open_(name: NameArgument, database: DatabaseOption = None, data: DataOption = DATA) -> None:
-    """Open a study again."""
+    """Open a study again. If the creation of its tasks was interrupted, it is resumed first."""
     _state(name, "open", database, data)
 
 
@@ -26,11 +26,17 @@ def close(name: NameArgument, database: DatabaseOption = None, data: DataOption 
 
 def _state(name: str, state: str, database: str | None, data: DataOption) -> None:
     settings = settings_of(database, data)
-    from fullbench.web.people import studies
+    from fullbench.web.database import reading, writing
+    from fullbench.web.people import creation, studies
 
-    with opened(settings) as connection:
-        study = studies.named(connection, name)
-        studies.set_state(connection, study.id, "open" if state == "open" else "closed")
+    with opened_database(settings) as engine:
+        with reading(engine) as connection:
+            study = studies.named(connection, name)
+        if state == "open" and study.stage == "creating":
+            creation.run(engine, study.id)
+        with writing(engine) as connection:
+            study = studies.named(connection, name)
+            studies.set_state(connection, study.id, "open" if state == "open" else "closed")
     say(f"The study {name!r} is {state}.")
 
 

@@ -106,7 +106,7 @@ def pilot(
     from fullbench.web.people.quality import progress
 
     with opened(settings) as connection:
-        new_pilot = piloting.make(connection, studies.named(connection, name), tasks)
+        new_pilot = piloting.make(connection, studies.named(connection, name), tasks, settings.task_limit)
         far = progress(connection, new_pilot, 0.0)
     say(f"The pilot {new_pilot.name!r} is open: {far.tasks:,} tasks.")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +16,15 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.files.writers import Columns
 from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
+from fullbench.web.settings import TASK_LIMIT
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Engine
 
     from fullbench.ledger.store import Ledger
     from fullbench.web.accounts.users import User
+    from fullbench.web.people.importing import Made, Material
+    from fullbench.web.people.studies import Plan
     from fullbench.web.settings import Settings
 
 people_app = typer.Typer(
@@ -31,6 +36,11 @@ DatabaseOption = Annotated[
     typer.Option("--database", envvar="FULLBENCH_DATABASE", help="As for `fullbench serve`; a SQLite file in --data."),
 ]
 DataOption = Annotated[Path, typer.Option("--data", envvar="FULLBENCH_DATA", help="As for `fullbench serve`.")]
+TASK_LIMIT_VARIABLE = "FULLBENCH_TASK_LIMIT"
+TaskLimitOption = Annotated[
+    int,
+    typer.Option("--task-limit", envvar=TASK_LIMIT_VARIABLE, min=1, help="Tasks that one study may have."),
+]
 DATA = Path("fullbench-web")
 ASKED: Columns = {
     "item": "text", "contestants": "json", "samples": "json", "ballot": "text", "criterion": "text",
@@ -38,7 +48,14 @@ ASKED: Columns = {
 }  # fmt: skip
 
 
-def settings_of(database: str | None, data: Path) -> Settings:
+def settings_of(database: str | None, data: Path, task_limit: int | None = None) -> Settings:
+    """Return the settings of the site.
+
+    Args:
+        database: The URL of its database; None for a SQLite file in `data`.
+        data: Its folder.
+        task_limit: Number of tasks that a study may have; None for FULLBENCH_TASK_LIMIT, or else the default.
+    """
     try:
         import fastapi  # noqa: F401
         import sqlalchemy  # noqa: F401
@@ -46,22 +63,67 @@ def settings_of(database: str | None, data: Path) -> Settings:
         raise MissingExtra("studies for people", "web") from error
     from fullbench.web.settings import Settings
 
-    return Settings(database or f"sqlite:///{data / 'web.sqlite'}", data=data.resolve())
+    return Settings(
+        database or f"sqlite:///{data / 'web.sqlite'}", data=data.resolve(), task_limit=task_limit or limit_set()
+    )
+
+
+def limit_set() -> int:
+    """Return the number of tasks that a study may have, for commands without --task-limit."""
+    text = os.environ.get(TASK_LIMIT_VARIABLE) or str(TASK_LIMIT)
+    if not text.isdecimal() or not int(text):
+        raise InputError(f"{TASK_LIMIT_VARIABLE} is a whole number from 1; found {text!r}. Correct or unset it.")
+    return int(text)
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Connection]:
-    """One transaction on the site's database, which is made where there is none."""
-    from fullbench.web.database import engine_for, upgrade, writing
+def opened_database(settings: Settings) -> Iterator[Engine]:
+    """The site's database, which is made if there is none."""
+    from fullbench.web.database import engine_for, upgrade
 
     settings.data.mkdir(parents=True, exist_ok=True)
     engine = engine_for(settings.database)
     try:
         upgrade(engine)
-        with writing(engine) as connection:
-            yield connection
+        yield engine
     finally:
         engine.dispose()
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Connection]:
+    """One transaction on the site's database, which is made if there is none."""
+    from fullbench.web.database import writing
+
+    with opened_database(settings) as engine, writing(engine) as connection:
+        yield connection
+
+
+def make_study(settings: Settings, plan: Plan, material: Material, *, draft: bool = False) -> Made:
+    """Make a study with all its tasks; a running site keeps answering meanwhile.
+
+    Args:
+        settings: The site.
+        plan: The study.
+        material: What it is made of.
+        draft: Whether it stays a draft.
+    """
+    from fullbench.web.database import reading, writing
+    from fullbench.web.people import creation, importing, studies
+
+    with opened_database(settings) as engine:
+        prepared = importing.prepare(engine, plan, material, settings.task_limit)
+        with writing(engine) as connection:
+            made = importing.make(
+                connection, settings, organiser(connection), plan, material=material, prepared=prepared, draft=draft
+            )
+        if made.plan is None:
+            return made
+        say(f"Creating {made.plan.count:,} tasks. Ctrl-C stops; the site or `fullbench people open` resumes.")
+        importing.complete(engine, made)
+        work = creation.run(engine, made.study.id)
+        with reading(engine) as connection:
+            return replace(made, study=studies.study(connection, made.study.id), apart=work.pairs_apart)
 
 
 def organiser(connection: Connection) -> User | None:
@@ -145,6 +207,7 @@ def add(
     pending: Annotated[
         str, typer.Option(help="Of a ledger: only what this cascade leaves to people, as cascade:NAME.")
     ] = "",
+    task_limit: TaskLimitOption = TASK_LIMIT,
     database: DatabaseOption = None,
     data: DataOption = DATA,
 ) -> None:
@@ -161,8 +224,8 @@ def add(
 
         fullbench people add "what waits" --kind pair --ledger fullbench.ledger --pending cascade:cheap
     """
-    settings = settings_of(database, data)
-    from fullbench.web.people.importing import Material, make
+    settings = settings_of(database, data, task_limit)
+    from fullbench.web.people.importing import Material
     from fullbench.web.people.studies import Plan
     from fullbench.web.people.uploads import asking_of
 
@@ -178,13 +241,13 @@ def add(
             **asking_of(kind, asks or (), own_pictures=own_pictures),
         },
     )  # fmt: skip
-    with _ledger(ledger) as book, opened(settings) as connection:
+    with _ledger(ledger) as book:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
             apart, apart_by, per_item, limit, tuple(apart_from or ()), ledger_study, unverified, by_gain, pending,
             with_reference,
         )  # fmt: skip
-        counts = make(connection, settings, organiser(connection), plan, material, draft=draft)
+        counts = make_study(settings, plan, material, draft=draft)
     say(
         f"The study {name!r} is {counts.study.stage}: {counts.work:,} tasks, {counts.qualify:,} trial tasks, "
         f"{counts.gold:,} known answers, {counts.apart:,} pairs kept apart."

@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 import typer
 
 from fullbench.cli.common import say
+from fullbench.cli.people import TaskLimitOption
 from fullbench.errors import InputError, MissingExtra
+from fullbench.web.settings import TASK_LIMIT
 
 if TYPE_CHECKING:
     from fullbench.web.settings import Settings
@@ -53,6 +55,7 @@ def serve(
             envvar="FULLBENCH_SECRET", help="Signs forms; where left out, one is drawn and kept in the database."
         ),
     ] = "",
+    task_limit: TaskLimitOption = TASK_LIMIT,
     invite: Annotated[
         str | None,
         typer.Option(help="Print a link that makes an account (organiser, annotator or viewer), and leave."),
@@ -121,6 +124,7 @@ def serve(
         proxies=proxies,
         url=url,
         names="" if names is None else str(names.resolve()),
+        task_limit=task_limit,
     )
     if names is not None:
         _check_names(names, ledger, alone=invite is not None)

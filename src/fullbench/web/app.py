@@ -25,6 +25,7 @@ from fullbench.web.api import routes as api
 from fullbench.web.database import engine_for, upgrade, writing
 from fullbench.web.ledgers import Writers
 from fullbench.web.people import routes as work
+from fullbench.web.people.creation_worker import creating_tasks
 from fullbench.web.results import acting
 from fullbench.web.results import api as results
 from fullbench.web.results import routes as public
@@ -69,7 +70,11 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(served: FastAPI) -> AsyncIterator[None]:
-        with before_stopping(hub.close), keeping_up(engine, ledger, lambda: public.app_views(served)):
+        with (
+            before_stopping(hub.close),
+            creating_tasks(engine),
+            keeping_up(engine, ledger, lambda: public.app_views(served)),
+        ):
             yield
         drawer.close()
         writers.close()

@@ -15,6 +15,9 @@ from fullbench.errors import InputError
 VARIABLE = "FULLBENCH_WEB"
 """The environment variable by which `fullbench serve` hands the settings to its workers."""
 
+TASK_LIMIT = 200_000
+"""Number of tasks that a study may have, unless the site chooses another."""
+
 HOUR = 3600.0
 DAY = 24 * HOUR
 
@@ -59,6 +62,8 @@ class Settings:
     parcel_limit: int = 16 * 1024**3
     """How large the files of one study may be that are sent in pieces, packed and unpacked."""
     pixel_limit: int = 64_000_000
+    task_limit: int = TASK_LIMIT
+    """Number of tasks that one study may have."""
     url: str = ""
     """The address by which people reach the site, where a proxy stands before it."""
     names: str = ""

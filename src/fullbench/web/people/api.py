@@ -20,14 +20,17 @@ from fullbench.web.accounts import audit
 from fullbench.web.accounts.users import User
 from fullbench.web.api.guard import Annotator, Organiser
 from fullbench.web.api.shapes import RESPONSES, Id, Limit, Page, Shape
-from fullbench.web.database import writing
-from fullbench.web.guard import Database, address_of, engine_of
-from fullbench.web.people import annotate, labels, live, omitted, queue, sources, studies
+from fullbench.web.database import reading, writing
+from fullbench.web.guard import Database, address_of, engine_of, settings_of
+from fullbench.web.people import annotate, creation, creation_worker, labels, live, omitted, queue, sources, studies
+from fullbench.web.people.creation import Finishing
 from fullbench.web.people.kinds import kind_of
 from fullbench.web.people.quality import progress
 from fullbench.web.people.queue import Desk, Gone, Nothing
 from fullbench.web.people.showing import show
 from fullbench.web.people.studies import Plan, Study
+from fullbench.web.people.task_plans import TaskPlan
+from fullbench.web.people.task_sources import refuse_too_many, tasks_of
 from fullbench.web.people.uploads import asking_of
 from fullbench.web.people.voting import Clash
 
@@ -52,7 +55,7 @@ class StudyShown(Shape):
     voted: int
     wanted: int
     notes: list[str]
-    """What the study leaves out of what it was made of."""
+    """What the study leaves out of what it was made of, and how far its creation is."""
 
 
 class ItemWish(Shape):
@@ -150,10 +153,12 @@ def study_at(connection: Connection, study_id: str) -> Study:
 def shown_study(connection: Connection, study: Study) -> StudyShown:
     """A study as the API shows it."""
     far = progress(connection, study, time.time())
+    created = creation.progress_of(connection, study.id)
+    notes = [*([] if created is None else [created.note]), *omitted.of_study(study).notes()]
     return StudyShown(
         id=study.id, name=study.name, kind=study.kind_name, ballot=study.rules.ballot, state=study.state,
         stage=study.stage, tasks=far.tasks, settled=far.settled, voted=far.voted, wanted=far.wanted,
-        notes=[str(note) for note in omitted.of_study(study).notes()],
+        notes=[str(note) for note in notes],
     )  # fmt: skip
 
 
@@ -168,8 +173,9 @@ def list_studies(
 
 
 @router.post("/studies", status_code=201)
-def make_study(request: Request, caller: Organiser, connection: Database, wish: StudyWish) -> StudyShown:
-    """Make a study; it is open at once, unless it is to be a draft."""
+def make_study(request: Request, caller: Organiser, wish: StudyWish) -> StudyShown:
+    """Make a study; it is open at once, unless it is to be a draft. A large one opens when its tasks are created."""
+    engine, limit = engine_of(request), settings_of(request).task_limit
     chosen = wish.model_dump(include={"paper", "reference", "reason", "confirm"})
     plan = Plan(
         **wish.model_dump(
@@ -178,16 +184,19 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
         options={name: value for name, value in chosen.items() if value}
         | asking_of(wish.kind, wish.asks, own_pictures=wish.own_pictures),
     )
-    study = studies.create(connection, plan, draft=wish.draft)
-    items = [_item(request, connection, caller, sent_item) for sent_item in wish.items]
+    study = Study.sketched(plan)
+    with reading(engine) as connection:
+        studies.refuse_taken_name(connection, study.name)
+        items = [_item(request, connection, caller, sent_item) for sent_item in wish.items]
+        answers = [_response(request, connection, caller, sent_response) for sent_response in wish.responses]
     if len({item.id for item in items}) < len(items):
         raise InputError("two items have the same id; ids must differ")
-    answers = [_response(request, connection, caller, sent_response) for sent_response in wish.responses]
     items, answers, left_out = omitted.judged(wish.kind, items, answers, unverified=wish.unverified)
     if wish.with_reference:
         answers = sources.with_references(wish.kind, study.rules, items, answers)
-    contents = list(sources.tasks_of(kind_of(wish.kind), study.rules.ballot, items, answers))
-    if not contents:
+    tasks = tasks_of(kind_of(wish.kind), study.rules.ballot, items, answers)
+    refuse_too_many(len(tasks), limit)
+    if not len(tasks):
         raise InputError(
             Note(
                 "web.wrong.nothing-to-do-sent",
@@ -195,10 +204,17 @@ def make_study(request: Request, caller: Organiser, connection: Database, wish: 
                 kind=wish.kind,
             )
         )
-    studies.add(connection, study, contents)
-    studies.set_options(connection, studies.study(connection, study.id), left_out.option)
-    audit.write(connection, caller, "study made", study.name, address=address_of(request), tasks=len(contents))
-    return shown_study(connection, study_at(connection, study.id))
+    task_plan = TaskPlan.from_contents(study, (), tasks)
+    with writing(engine) as connection:
+        study = studies.create(connection, plan, draft=wish.draft or not creation.is_small(plan.votes, task_plan))
+        studies.set_options(connection, study, left_out.option)
+        is_large = creation.create_tasks(connection, study, task_plan, Finishing(not wish.draft)) is None
+        audit.write(connection, caller, "study made", study.name, address=address_of(request), tasks=task_plan.count)
+    if is_large:
+        creation.store_large_plan(engine, study.id, task_plan)
+        creation_worker.wake(engine, study.id)
+    with reading(engine) as connection:
+        return shown_study(connection, study_at(connection, study.id))
 
 
 def _item(request: Request, connection: Connection, caller: User, wish: ItemWish) -> Item:

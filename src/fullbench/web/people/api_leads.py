@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from fullbench.web.accounts import audit
 from fullbench.web.api.guard import Organiser
 from fullbench.web.api.shapes import RESPONSES, Id, Limit, Page, Shape
-from fullbench.web.guard import Database, address_of, base_of
+from fullbench.web.guard import Database, address_of, base_of, settings_of
 from fullbench.web.people import adjudicating, group_links, members, piloting, results
 from fullbench.web.people.adjudicating import STANDINGS, Task
 from fullbench.web.people.api import Name, StudyShown, Text, shown_study, study_at
@@ -155,7 +155,7 @@ def rule(
 @router.post("/studies/{study_id}/pilots", status_code=201)
 def make_pilot(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: PilotWish) -> StudyShown:
     """Open a pilot of a few tasks; its votes are marked and left out unless asked for."""
-    new_pilot = piloting.make(connection, study_at(connection, study_id), wish.tasks)
+    new_pilot = piloting.make(connection, study_at(connection, study_id), wish.tasks, settings_of(request).task_limit)
     audit.write(connection, caller, "pilot made", new_pilot.name, address=address_of(request))
     return shown_study(connection, new_pilot)
 

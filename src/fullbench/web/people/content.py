@@ -38,24 +38,9 @@ class Content:
     """The chance that the task had of being chosen, where a queue chose it; kept beside the content."""
 
     def json(self) -> dict[str, Any]:
-        item = self.item
         return {
-            "item": {
-                "id": item.id,
-                "turns": [[turn.role, parts_json(turn.parts)] for turn in item.turns],
-                "reference": item.reference,
-                "captions": list(item.captions),
-                "tags": dict(item.tags),
-            },
-            "responses": [
-                {
-                    "contestant": response.contestant,
-                    "parts": parts_json(response.parts),
-                    "tags": dict(response.tags),
-                    "sample": response.sample,
-                }
-                for response in self.responses
-            ],
+            "item": item_json(self.item),
+            "responses": [response_json(response) for response in self.responses],
             "about": dict(self.about),
         }
 
@@ -127,6 +112,27 @@ def contestant(name: str, accounts: Pseudonyms) -> str:
     """
     rater = accounts.get(folded(name.removeprefix(PERSON))) if name.startswith(PERSON) else None
     return name if rater is None else f"{PERSON}{rater}"
+
+
+def item_json(item: Item) -> dict[str, Any]:
+    """Return an item as a JSON value."""
+    return {
+        "id": item.id,
+        "turns": [[turn.role, parts_json(turn.parts)] for turn in item.turns],
+        "reference": item.reference,
+        "captions": list(item.captions),
+        "tags": dict(item.tags),
+    }
+
+
+def response_json(response: Response) -> dict[str, Any]:
+    """Return a response as a JSON value."""
+    return {
+        "contestant": response.contestant,
+        "parts": parts_json(response.parts),
+        "tags": dict(response.tags),
+        "sample": response.sample,
+    }
 
 
 def parts_json(parts: Sequence[Part]) -> list[Any]:

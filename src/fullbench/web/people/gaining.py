@@ -13,6 +13,7 @@ from fullbench.nouns.note import Note
 from fullbench.nouns.verdict import ADJUDICATION, PEOPLE
 from fullbench.web.people.content import Content
 from fullbench.web.people.studies import Study
+from fullbench.web.people.task_sources import Tasks, tasks_named
 from fullbench.web.words import key
 
 WIDTH = 25.0
@@ -28,18 +29,18 @@ class Ordered:
 
 
 def ordered(
-    study: Study, contents: Sequence[Content], ledger: Ledger | None, ledger_study: str | None, judges: Sequence[str]
+    study: Study, tasks: Tasks, ledger: Ledger | None, ledger_study: str | None, judges: Sequence[str]
 ) -> Ordered:
     """The pairs that judges ruled on and people did not, those first whose votes shrink the corrected board fastest."""
     if study.kind_name != "pair" or ledger is None:
         raise InputError(key("votes are asked for by their gain in a study of pairs that is made of a ledger"))
     columns = ledger.columns(study=ledger_study).of(criterion=study.rules.criterion)
     ruling = list(judges) or [judge for judge in columns.judges() if judge not in {PEOPLE, ADJUDICATION}]
-    queue = asking.queue(columns, ruling, planned=max(1, len(contents)), seed=study.seed)
+    queue = asking.queue(columns, ruling, planned=max(1, len(tasks)), seed=study.seed)
     place = {_pair(ask.item, zip(ask.contestants, ask.samples, strict=True)): at for at, ask in enumerate(queue.asks)}
     placed = [
         (place.get(_pair(content.item.id, ((r.contestant, r.sample) for r in content.responses))), content)
-        for content in contents
+        for content in tasks_named(tasks, {(ask.item, frozenset(ask.contestants)) for ask in queue.asks})
     ]
     chosen = sorted(((at, content) for at, content in placed if at is not None), key=lambda pair: pair[0])
     more, now = queue.more_votes(WIDTH)

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.item import REQUEST, Item
 from fullbench.nouns.note import Note
+from fullbench.nouns.picture import Picture
 from fullbench.nouns.response import Response
 from fullbench.studies import seated
 from fullbench.web import ledgers, pictures
 from fullbench.web.accounts.users import User
-from fullbench.web.people import apart, gaining, omitted, sources, studies
+from fullbench.web.database import reading
+from fullbench.web.people import apart, creation, gaining, omitted, sources, studies
 from fullbench.web.people.content import Content
+from fullbench.web.people.creation import Finishing
 from fullbench.web.people.omitted import Omitted
 from fullbench.web.people.studies import Plan, Study
+from fullbench.web.people.task_plans import TaskPlan
+from fullbench.web.people.task_sources import (
+    CountedTasks,
+    Named,
+    Tasks,
+    name_of,
+    refuse_too_many,
+    tasks_named,
+    tasks_of,
+)
 from fullbench.web.pictures import Checked
-from fullbench.web.settings import Settings
+from fullbench.web.settings import TASK_LIMIT, Settings
 
+PAIRS_APART = 5
+"""Pairs of tasks that nobody meets both of: at most this many times the limit of tasks."""
 Role = Literal["gold", "qualify"]
 
 
@@ -70,6 +87,8 @@ class Made:
     qualify: int
     apart: int
     omitted: Omitted
+    plan: TaskPlan | None = None
+    """The tasks of a large study, which are still to be created."""
 
 
 @dataclass(frozen=True)
@@ -82,27 +101,38 @@ class Planned:
     gain: dict[str, Any] | None = None
 
 
-def planned(study: Study, material: Material) -> Planned:
-    """The tasks that the material gives a study, which need not be kept yet."""
-    contents, left_out = _contents(study, material)
+def planned(study: Study, material: Material, task_limit: int = TASK_LIMIT) -> Planned:
+    """Return the tasks that the material gives a study; they are counted before any is built.
+
+    Args:
+        study: The study, which need not be stored.
+        material: What it is made of.
+        task_limit: Number of tasks that a study may have; more are refused.
+    """
+    source, left_out = _tasks(study, material)
     gain = None
     if material.by_gain:
-        chosen = gaining.ordered(study, contents, material.ledger, _study(material), material.judges)
-        left_out = replace(left_out, pairs=len(contents) - len(chosen.contents))
-        contents, gain = chosen.contents, chosen.gain
+        chosen = gaining.ordered(study, source, material.ledger, _study(material), material.judges)
+        left_out = replace(left_out, pairs=len(source) - len(chosen.contents))
+        source, gain = chosen.contents, chosen.gain
     known: dict[Role, list[tuple[Content, dict[str, Any]]]] = {}
     roles: tuple[tuple[Role, Path | None], ...] = (("qualify", material.qualify), ("gold", material.gold))
+    set_apart: set[Named] = set()
     for role, path in roles:
         if path is not None:
-            labels = read_verdicts(path, ballot=study.rules.ballot)
+            labels = list(read_verdicts(path, ballot=study.rules.ballot))
             # An answer may be known to a pair that the draw left out: it is asked about all the same.
-            every = _contents(study, replace(material, per_item=0))[0] if material.per_item else contents
-            known[role] = sources.with_answers(study.kind, every, labels).known
-            set_apart = {_pair(content) for content, _ in known[role]}
-            contents = [content for content in contents if _pair(content) not in set_apart]
-    if material.limit:
-        left_out = replace(left_out, over_limit=max(0, len(contents) - material.limit))
-        contents = contents[: material.limit]
+            every = _tasks(study, replace(material, per_item=0))[0] if material.per_item else source
+            labelled = tasks_named(every, {(label.item, frozenset(label.contestants)) for label in labels})
+            fresh = (one for one in labelled if material.per_item or name_of(one) not in set_apart)
+            known[role] = sources.with_answers(study.kind, fresh, labels).known
+            set_apart |= {name_of(content) for content, _ in known[role]}
+    remaining = len(source) - sum(1 for _ in tasks_named(source, set_apart))
+    work = min(remaining, material.limit) if material.limit else remaining
+    refuse_too_many(work + sum(map(len, known.values())), task_limit)
+    left_out = replace(left_out, over_limit=remaining - work)
+    unknown = (one for one in source if not set_apart or name_of(one) not in set_apart)
+    contents = list(islice(unknown, work))
     if not contents:
         raise InputError(
             Note(
@@ -114,50 +144,97 @@ def planned(study: Study, material: Material) -> Planned:
     return Planned(contents, known, left_out, gain)
 
 
-def _pair(content: Content) -> tuple[str, frozenset[str]]:
-    """What a label names a task by."""
-    return content.item.id, frozenset(response.contestant for response in content.responses)
+@dataclass(frozen=True)
+class Prepared:
+    """A study that is checked and counted, before anything is stored."""
+
+    tasks: Planned
+    plan: TaskPlan
+    pairs: list[tuple[str, str]]
+    every: bool
+    others: list[str]
+
+
+def prepare(engine: Engine, plan: Plan, material: Material, task_limit: int) -> Prepared:
+    """Check and count everything that a study would have; nothing is stored, and nobody has to wait.
+
+    Args:
+        engine: The site's database.
+        plan: The study.
+        material: What it is made of.
+        task_limit: Number of tasks that a study may have.
+    """
+    study = Study.sketched(plan)
+    with reading(engine) as connection:
+        studies.refuse_taken_name(connection, study.name)
+    tasks = planned(study, material, task_limit)
+    task_plan = TaskPlan.from_contents(study, tasks.known.items(), tasks.contents)
+    most = PAIRS_APART * task_limit
+    pairs = [] if material.apart is None else sources.apart(material.apart)
+    counts = task_plan.tasks_on
+    apart.refuse_unknown_items(study.name, pairs, counts)
+    count = sum(counts[one] * counts[other] for one, other in pairs)
+    if material.apart_by:
+        items = {content.item.id: content.item for content in tasks.contents}
+        apart.refuse_too_many_pairs(count + sources.count_apart_by(material.apart_by, items.values(), counts), most)
+        pairs += sources.apart_by(material.apart_by, items.values())
+    apart.refuse_too_many_pairs(count, most)
+    every = apart.EVERY in material.apart_from
+    with reading(engine) as connection:
+        named = [studies.named(connection, name) for name in material.apart_from if name != apart.EVERY]
+        for other in named:
+            studies.refuse_unfinished(other)
+        others = apart.others_of(connection, study, named, every=every)
+        if others:
+            shown = Counter[str]()
+            for content in (*tasks.contents, *(one for known in tasks.known.values() for one, _ in known)):
+                shown.update(apart.names_shown(content.item))
+            apart.refuse_too_many_pairs(apart.count_shared(connection, shown, others), most)
+    return Prepared(tasks, task_plan, pairs, every, [other.id for other in named])
 
 
 def make(
-    connection: Connection,
-    settings: Settings,
-    user: User | None,
-    plan: Plan,
-    material: Material,
-    *,
-    draft: bool = False,
-) -> Made:
-    """Make a study with its tasks, open at once or as a draft; pictures are checked and kept as this user's uploads."""
-    study = studies.create(connection, plan, draft=draft)
-    tasks = planned(study, material)
-    if tasks.gain is not None:
-        studies.set_options(connection, study, {"ordered": True, "gain": tasks.gain})
-        study = studies.study(connection, study.id)
-    for role, pairs in tasks.known.items():
-        keep(connection, settings, user, [content for content, _ in pairs], material.checked)
-        studies.add_known(connection, study, pairs, role)
-    keep(connection, settings, user, tasks.contents, material.checked)
-    work = studies.add(connection, study, tasks.contents)
-    pairs_apart = [] if material.apart is None else sources.apart(material.apart)
-    if material.apart_by:
-        items = {content.item.id: content.item for content in tasks.contents}
-        pairs_apart += sources.apart_by(material.apart_by, items.values())
-    count = apart.keep_apart(connection, study, pairs_apart) if pairs_apart else 0
-    every = apart.EVERY in material.apart_from
-    if every:
-        studies.set_options(connection, studies.study(connection, study.id), {"apart_every": True})
-    others = [studies.named(connection, name) for name in material.apart_from if name != apart.EVERY]
-    others = apart.others_of(connection, study, others, every=every)
-    count += apart.keep_apart_from(connection, study, others) if others else 0
-    studies.set_options(connection, studies.study(connection, study.id), tasks.omitted.option)
-    filled = studies.study(connection, study.id)
+    connection: Connection, settings: Settings, user: User | None, plan: Plan, *, material: Material,
+    prepared: Prepared, draft: bool = False,
+) -> Made:  # fmt: skip
+    """Make a study, open at once or as a draft; if it is large, `complete` must be called after the transaction.
+
+    Args:
+        connection: The transaction.
+        settings: The site.
+        user: Pictures are checked and kept as this user's uploads.
+        plan: The study.
+        material: What it is made of.
+        prepared: The result of `prepare`.
+        draft: Whether it stays a draft.
+    """
+    tasks = prepared.tasks
+    study = studies.create(connection, plan, draft=draft or not creation.is_small(plan.votes, prepared.plan))
+    options = {
+        **({} if tasks.gain is None else {"ordered": True, "gain": tasks.gain}),
+        **({"apart_every": True} if prepared.every else {}),
+        **tasks.omitted.option,
+    }
+    studies.set_options(connection, study, options)
+    study = studies.study(connection, study.id)
+    keep(connection, settings, user, prepared.plan.pictures.values(), material.checked)
+    finishing = Finishing(not draft, prepared.pairs, prepared.others, prepared.every)
+    kept_apart = creation.create_tasks(connection, study, prepared.plan, finishing)
     known = {role: len(tasks.known.get(role, ())) for role in ("gold", "qualify")}
-    return Made(filled, work, known["gold"], known["qualify"], count, tasks.omitted)
+    return Made(
+        studies.study(connection, study.id), len(tasks.contents), known["gold"], known["qualify"], kept_apart or 0,
+        tasks.omitted, None if kept_apart is not None else prepared.plan,
+    )  # fmt: skip
 
 
-def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]:
-    """The tasks, and what is left out of the material."""
+def complete(engine: Engine, made: Made) -> None:
+    """Store the plan of a large study, whose tasks a process then creates in the background."""
+    if made.plan is not None:
+        creation.store_large_plan(engine, made.study.id, made.plan)
+
+
+def _tasks(study: Study, material: Material) -> tuple[Tasks, Omitted]:
+    """Return the tasks, not built yet, and what is left out of the material."""
     kind = study.kind
     if kind.name == "agree":
         if material.ledger is None:
@@ -165,7 +242,8 @@ def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]
         record = material.ledger.record(material.judges or None, study=_study(material))
         verdicts, votes, bare = sources.reviewed(record, material.judges, study.rules.criterion)
         others = sources.on_other_criteria(record, material.judges, verdicts, study.rules.criterion)
-        return list(sources.appeals(record, verdicts)), Omitted(votes=votes, bare=bare, other_criteria=others)
+        tasks = CountedTasks(len(verdicts), lambda: sources.appeals(record, verdicts))
+        return tasks, Omitted(votes=votes, bare=bare, other_criteria=others)
     if kind.name == "rewrite":
         if material.queue is None:
             raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")
@@ -178,18 +256,18 @@ def _contents(study: Study, material: Material) -> tuple[list[Content], Omitted]
     if material.with_reference:
         answers = sources.with_references(kind.name, study.rules, items, answers)
     requests = 0 if material.items is not None or material.ledger is None else sum(map(_is_request, _every(material)))
-    tasks = sources.tasks_of(kind, study.rules.ballot, items, answers, per_item=material.per_item, seed=study.seed)
-    chosen = _waiting(tasks, study, material) if material.pending else tasks
-    return list(chosen), replace(left_out, requests=requests)
+    compared = tasks_of(kind, study.rules.ballot, items, answers, per_item=material.per_item, seed=study.seed)
+    chosen = list(_waiting(compared, study, material)) if material.pending else compared
+    return chosen, replace(left_out, requests=requests)
 
 
-def _waiting(tasks: Iterable[Content], study: Study, material: Material) -> Iterator[Content]:
+def _waiting(tasks: Tasks, study: Study, material: Material) -> Iterator[Content]:
     """Those of the tasks that a cascade left to people."""
     if material.ledger is None:
         raise InputError("what a cascade leaves to people stands in its ledger: name it")
     places = seated.waiting(material.ledger, material.pending, study=_study(material))
     wanted = {(item, shown) for item, criterion, _, shown in places if criterion == study.rules.criterion}
-    for task in tasks:
+    for task in tasks_named(tasks, {(item, frozenset(name for name, _ in shown)) for item, shown in wanted}):
         if (task.item.id, frozenset((answer.contestant, answer.sample) for answer in task.responses)) in wanted:
             yield task
 
@@ -233,12 +311,11 @@ def _responses(material: Material, items: Iterable[Item]) -> list[Response]:
 
 
 def keep(
-    connection: Connection, settings: Settings, user: User | None, contents: Iterable[Content],
+    connection: Connection, settings: Settings, user: User | None, shown: Iterable[Picture],
     checked: Mapping[str, Checked],
 ) -> None:  # fmt: skip
-    """Keep the pictures that the tasks show, each once."""
-    by_digest = {picture.digest: picture for content in contents for picture in content.pictures}
-    for picture in by_digest.values():
+    """Keep the pictures that tasks show, each once."""
+    for picture in {picture.digest: picture for picture in shown}.values():
         if user is None:
             raise InputError(
                 "pictures are kept in an organiser's name, and nobody has an organiser's account yet: start "

@@ -15,9 +15,18 @@ from fullbench.nouns.note import sentence
 from fullbench.web import guard
 from fullbench.web.accounts import audit
 from fullbench.web.database import reading, writing
-from fullbench.web.guard import Organiser, address_of, engine_of
+from fullbench.web.guard import Organiser, address_of, engine_of, settings_of
 from fullbench.web.pages import language_of, redirect, render
-from fullbench.web.people import adjudicating, annotate, members, piloting, results
+from fullbench.web.people import (
+    adjudicating,
+    annotate,
+    creation,
+    creation_worker,
+    members,
+    piloting,
+    removal,
+    results,
+)
 from fullbench.web.people.adjudicating import STANDINGS, Task
 from fullbench.web.people.annotate import Form, Page, study_of
 from fullbench.web.people.arriving import whole
@@ -140,18 +149,23 @@ def pilot(request: Request, user: Organiser, study_id: str, form: Form) -> Respo
     """Open a pilot of a few tasks."""
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        new_pilot = piloting.make(connection, study, whole(form, "tasks", 10))
+        new_pilot = piloting.make(connection, study, whole(form, "tasks", 10), settings_of(request).task_limit)
         audit.write(connection, user, "pilot made", new_pilot.name, address=address_of(request))
+    creation_worker.wake(engine_of(request), new_pilot.id)
     return redirect(request, f"/organise/{new_pilot.id}", flash=key("The pilot is open; its votes do not count."))
 
 
 @router.post("/organise/{study_id}/throw-away")
 def throw_away(request: Request, user: Organiser, study_id: str) -> Response:
-    """Remove a study that nobody voted in."""
+    """Remove a study that nobody voted in, or cancel its creation."""
     with writing(engine_of(request)) as connection:
         study = study_of(connection, study_id)
-        closed = piloting.throw_away(connection, study)
+        is_creating = study.stage == "creating" and creation.cancel(connection, study.id)
+        closed = 0 if is_creating else removal.throw_away(connection, study)
         audit.write(connection, user, "study thrown away", study.name, address=address_of(request), closed=closed)
+    if is_creating:
+        creation_worker.wake(engine_of(request), study_id)
+        return redirect(request, "/organise", flash=key("The creation is cancelled; the study is being removed."))
     message = key(
         "The study is gone, and with it the accounts and invitations of {count} people who came for it alone."
     )

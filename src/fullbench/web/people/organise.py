@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +25,8 @@ from fullbench.web.guard import Organiser, address_of, engine_of, ledger_of, set
 from fullbench.web.pages import language_of, redirect, render
 from fullbench.web.people import (
     adjudicating,
+    creation,
+    creation_worker,
     dashboard,
     estimating,
     gaining,
@@ -38,6 +39,7 @@ from fullbench.web.people import (
     omitted,
     piloting,
     quality,
+    removal,
     results,
     studies,
     uploads,
@@ -112,20 +114,28 @@ def create(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depe
     scripted = request.headers.get("x-form") == "1"
     try:
         plan = uploads.plan(sent.fields)
-        with uploads.unpacked(sent, settings, user) as files, writing(engine_of(request)) as connection:
-            shown = {name: data for name, data in sent.pictures.items() if f"]({name})" in plan.guidelines}
-            told = guides.with_pictures(plan.guidelines, _kept(connection, request, user, shown))
-            plan = replace(plan, guidelines=told)
+        draft = sent.fields.get("stage") == "draft"
+        with uploads.unpacked(sent, settings, user) as files:
             material = uploads.material(sent.fields, files, ledger_of(request))
-            draft = sent.fields.get("stage") == "draft"
-            imported = importing.make(connection, settings, user, plan, material, draft=draft)
-            audit.write(connection, user, "study made", plan.name, address=address_of(request), tasks=imported.work)
+            prepared = importing.prepare(engine_of(request), plan, material, settings.task_limit)
+            with writing(engine_of(request)) as connection:
+                shown = {name: data for name, data in sent.pictures.items() if f"]({name})" in plan.guidelines}
+                told = guides.with_pictures(plan.guidelines, _kept(connection, request, user, shown))
+                plan = replace(plan, guidelines=told)
+                imported = importing.make(
+                    connection, settings, user, plan, material=material, prepared=prepared, draft=draft
+                )
+                audit.write(connection, user, "study made", plan.name, address=address_of(request), tasks=imported.work)
+            importing.complete(engine_of(request), imported)
+            creation_worker.wake(engine_of(request), imported.study.id)
     except UserError as error:
         if scripted:
             return render(request, "work/_problem.html", status=422, problem=sentence(error))
         return _form(request, sent.fields, sentence(error), 422)
     message = key("The draft is made: {tasks} tasks, {votes} votes.") if draft else key("The study is open.")
     counts = {"tasks": imported.work, "votes": imported.work * plan.votes} if draft else {}
+    if imported.plan is not None:
+        message, counts = key("The tasks are being created: {tasks} in all."), {"tasks": imported.plan.count}
     page = redirect(request, f"/organise/{imported.study.id}", flash=message, **counts)
     if scripted:
         page.status_code = 201  # the script goes there itself: were it led there, the message would be lost on the way
@@ -138,11 +148,15 @@ def overview(request: Request, _user: Organiser, study_id: str, width: Width = N
     language = language_of(request)
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
+        far = creation.progress_of(connection, study.id)
+        if far is not None:
+            topic = live.topic(study.id)
+            return render(request, "work/creating.html", study=study, far=far, topic=topic)
         values = _board(connection, study, language, width)
         pilots = piloting.pilots(connection, study)
         main = studies.find(connection, str(study.rules.options.get("pilot_of") or ""))
         arrived = group_links.taken(connection, study)
-        unused = piloting.is_unused(connection, study)
+        unused = removal.is_unused(connection, study)
         takes = _forecast(connection, study, values["progress"].tasks, pilots, pay)
     return render(
         request, "work/study.html", study=study, topic=live.topic(study.id), shown=guideline(study.told(language)),
@@ -153,9 +167,18 @@ def overview(request: Request, _user: Organiser, study_id: str, width: Width = N
     )  # fmt: skip
 
 
+@router.get("/organise/{study_id}/creation")
+def show_creation(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
+    """How far the creation of a study is: what an open page loads again."""
+    with reading(engine_of(request)) as connection:
+        study = study_of(connection, study_id)
+        far = creation.progress_of(connection, study.id)
+    return render(request, "work/_creating.html", study=study, far=far)
+
+
 def _forecast(connection: Connection, study: Study, tasks: int, pilots: Sequence[Study], pay: float | None) -> Forecast:
     """What the whole study takes, by the votes of it and its pilots where there are some."""
-    sample = [Content.of(content) for _, content in islice(contents(connection, study), estimating.SAMPLE)]
+    sample = [Content.of(content) for _, content in contents(connection, study, count=estimating.SAMPLE)]
     timed = estimating.timed(connection, [study.id, *(pilot.id for pilot in pilots)])
     return estimating.forecast(study, tasks, sample, timed, pay)
 

@@ -1,35 +1,21 @@
-"""A pilot: a few tasks of a study in a study of their own, so that its votes are never taken for others; and studies
-that are thrown away before anybody voted."""
+"""A pilot: a few tasks of a study in a study of their own, so that its votes are never taken for others."""
 
 from __future__ import annotations
 
-import time
+from typing import Any
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, func, select
 
 from fullbench.errors import InputError
 from fullbench.nouns.note import Note
-from fullbench.web.accounts import invitations, users
-from fullbench.web.database import insert_here
-from fullbench.web.people import omitted, studies
+from fullbench.web.people import creation, omitted, studies
 from fullbench.web.people.content import Content
+from fullbench.web.people.creation import Finishing
 from fullbench.web.people.studies import Plan, Study
-from fullbench.web.people.tables import (
-    arrivals,
-    campaign_items,
-    conflicts,
-    drafts,
-    guidelines,
-    leases,
-    members,
-    slots,
-    task_authors,
-    tasks,
-    votes,
-    ways_back,
-)
-from fullbench.web.people.tables import studies as studies_table
-from fullbench.web.people.tally import contents
+from fullbench.web.people.tables import slots, tasks
+from fullbench.web.people.task_plans import TaskPlan
+from fullbench.web.people.task_sources import refuse_too_many
+from fullbench.web.settings import TASK_LIMIT
 
 MOST = 1000
 
@@ -45,11 +31,18 @@ def pilots(connection: Connection, study: Study) -> list[Study]:
     return [other for other in every if other.rules.options.get("pilot_of") == study.id]
 
 
-def make(connection: Connection, study: Study, count: int) -> Study:
-    """A pilot of the first `count` tasks that a draw gives, open at once, under what people are told now.
+def make(connection: Connection, study: Study, count: int, task_limit: int = TASK_LIMIT) -> Study:
+    """Make a pilot of the first `count` tasks that a draw gives, open at once, with the guidelines of now.
 
     Known answers come along: a pilot also shows whether they are right.
+
+    Args:
+        connection: The transaction.
+        study: The study that it is a pilot of.
+        count: Number of tasks to work on.
+        task_limit: Number of tasks that a study may have.
     """
+    studies.refuse_unfinished(study)
     if study.is_pilot:
         raise InputError(Note("web.wrong.a-pilot-has-no-pilot", "{name!r} is a pilot itself", name=study.name))
     if not 1 <= count <= MOST:
@@ -57,72 +50,37 @@ def make(connection: Connection, study: Study, count: int) -> Study:
             Note("web.wrong.a-pilot-has-tasks", "a pilot has 1 to {most} tasks; found {n}", most=MOST, n=count)
         )
     number = len(pilots(connection, study)) + 1
-    left_out = {"draft", "guideline", "assigned", "each", "group", "ordered", "authored", "gain", omitted.OPTION}
+    left_out = {
+        "creating",
+        "draft",
+        "guideline",
+        "assigned",
+        "each",
+        "group",
+        "ordered",
+        "authored",
+        "gain",
+        omitted.OPTION,
+    }
     options = {name: value for name, value in study.rules.options.items() if name not in left_out}
     plan = Plan(
         f"{study.name} (pilot{f' {number}' if number > 1 else ''})", study.kind_name, study.rules.ballot,
         study.rules.criterion, study.guidelines, {**options, "pilot_of": study.id}, study.votes, study.most,
         study.settled_by, study.lease_seconds, study.gold_every, study.pass_share, study.seed,
     )  # fmt: skip
-    new_pilot = studies.create(connection, plan)
     first = select(slots.c.task, func.min(slots.c.lot)).where(slots.c.study == study.id).group_by(slots.c.task)
     drawn = {row.task for row in connection.execute(first.order_by(func.min(slots.c.lot)).limit(count))}
-    studies.add(
-        connection, new_pilot, [Content.of(content) for task, content in contents(connection, study) if task in drawn]
-    )
-    for role in ("gold", "qualify"):
-        query = select(tasks.c.content, tasks.c.known).where(tasks.c.study == study.id, tasks.c.role == role)
-        known = [(Content.of(row.content), row.known) for row in connection.execute(query.order_by(tasks.c.place))]
-        studies.add_known(connection, new_pilot, known, "gold" if role == "gold" else "qualify")
+    known = {role: _known_tasks(connection, study, role) for role in ("gold", "qualify")}
+    query = select(tasks.c.content).where(tasks.c.id.in_(drawn), tasks.c.role == "work").order_by(tasks.c.place)
+    work = [Content.of(content) for content in connection.execute(query).scalars()]
+    refuse_too_many(len(work) + sum(map(len, known.values())), task_limit)
+    task_plan = TaskPlan.from_contents(study, known.items(), work)
+    new_pilot = studies.create(connection, plan, draft=not creation.is_small(plan.votes, task_plan))
+    if creation.create_tasks(connection, new_pilot, task_plan, Finishing(opens=True)) is None:
+        creation.store_plan(connection, new_pilot.id, task_plan)
     return studies.study(connection, new_pilot.id)
 
 
-def is_unused(connection: Connection, study: Study) -> bool:
-    """Whether nobody voted in a study, so that it can be thrown away."""
-    return connection.execute(select(votes.c.id).where(votes.c.study == study.id).limit(1)).first() is None
-
-
-def throw_away(connection: Connection, study: Study) -> int:
-    """Remove a study with all its tasks, and close the accounts of those who came for it alone: how many.
-
-    A study that anybody worked in stays: votes are never thrown away.
-    """
-    if not is_unused(connection, study):
-        count = connection.execute(select(func.count()).where(votes.c.study == study.id)).scalar_one()
-        raise InputError(
-            Note(
-                "web.wrong.a-study-with-votes-stays",
-                "a study without votes can be thrown away; {name!r} has {n:,}: close it, and it stays as a record",
-                name=study.name, n=count,
-            )
-        )  # fmt: skip
-    closed = _close_accounts(connection, study)
-    held = select(slots.c.id).where(slots.c.study == study.id)
-    connection.execute(delete(drafts).where(drafts.c.slot.in_(held)))
-    own = select(tasks.c.id).where(tasks.c.study == study.id)
-    connection.execute(delete(conflicts).where(conflicts.c.task.in_(own) | conflicts.c.other.in_(own)))
-    connection.execute(delete(task_authors).where(task_authors.c.task.in_(own)))
-    for table in (leases, slots, tasks, members, arrivals, guidelines, campaign_items):
-        connection.execute(delete(table).where(table.c.study == study.id))
-    connection.execute(delete(studies_table).where(studies_table.c.id == study.id))
-    return closed
-
-
-def _close_accounts(connection: Connection, study: Study) -> int:
-    """Close the accounts and take back the invitations of those who came for this study alone, so that they do not see
-    all others in its place; who was assigned to another one stays for that. How many were closed."""
-    came = connection.execute(select(arrivals.c.person).where(arrivals.c.study == study.id)).scalars().all()
-    connection.execute(delete(ways_back).where(ways_back.c.person.in_(came)))
-    closed = 0
-    for person in came:
-        others = select(members.c.study).where(members.c.person == person, members.c.study != study.id).limit(1)
-        other = connection.execute(others).scalar()
-        if other is not None:
-            row = {"study": other, "person": person, "at": time.time()}
-            connection.execute(insert_here(connection, arrivals).values(row).on_conflict_do_nothing())
-            continue
-        if users.get(connection, person) is not None:
-            users.change(connection, person, disabled=True)
-        invitations.take_back(connection, person)
-        closed += 1
-    return closed
+def _known_tasks(connection: Connection, study: Study, role: str) -> list[tuple[Content, dict[str, Any]]]:
+    query = select(tasks.c.content, tasks.c.known).where(tasks.c.study == study.id, tasks.c.role == role)
+    return [(Content.of(row.content), row.known) for row in connection.execute(query.order_by(tasks.c.place))]

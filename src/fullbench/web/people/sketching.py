@@ -29,11 +29,11 @@ def sketch(request: Request, user: Organiser, sent: Annotated[uploads.Sent, Depe
         study = Study.sketched(uploads.plan(fields))
         with uploads.unpacked(sent, settings, user, looked_at=True) as files:
             material = uploads.material(fields, files, ledger_of(request))
-            contents = importing.planned(study, material).contents
+            contents = importing.planned(study, material, settings.task_limit).contents
             first = contents[0]
             study.kind.check(study.rules, first)
             with writing(engine_of(request)) as connection:
-                importing.keep(connection, settings, user, [first], material.checked)
+                importing.keep(connection, settings, user, first.pictures, material.checked)
     except UserError as error:
         return render(request, "work/_problem.html", problem=sentence(error))
     lease = Lease("preview", "", 0, "work", first, tuple(range(len(first.responses))))

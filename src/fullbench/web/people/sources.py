@@ -6,7 +6,6 @@ contestants takes the answer that the marks stand for.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,9 +17,7 @@ from fullbench.figures.places import OVERALL
 from fullbench.files.fields import Fields
 from fullbench.files.nouns import read_rows
 from fullbench.nouns.ballot import ballot
-from fullbench.nouns.case import panels
 from fullbench.nouns.criteria import is_review
-from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Item
 from fullbench.nouns.note import Note
 from fullbench.nouns.record import Record
@@ -59,33 +56,6 @@ def with_references(kind: str, rules: Rules, items: Iterable[Item], responses: S
     if not playing and not joining:
         raise InputError(key("no item has a reference that could compete"))
     return [*responses, *joining]
-
-
-def tasks_of(
-    kind: Kind, spec: str, items: Sequence[Item], responses: Iterable[Response], *, per_item: int = 0, seed: int = 0
-) -> Iterator[Content]:
-    """The tasks that a kind makes of items and responses.
-
-    `per_item` keeps so many pairs or responses of each item, drawn by the seed; 0 keeps all.
-    """
-    if kind.name == "write":
-        yield from (Content(item, about={"family": item.tags.get("family", "")}) for item in items)
-    elif kind.name == "verify":
-        yield from (
-            Content(item, (Response.say(item.id, REFERENCE, item.reference),)) for item in items if item.reference
-        )
-    elif kind.name in COMPARED:
-        size = {"pair": 2, "score": 1}.get(kind.name)
-        by_item: dict[str, list[Content]] = {}
-        for case in panels(items, responses, ballot(spec), size=size, orders="sorted"):
-            by_item.setdefault(case.item.id, []).append(Content(case.item, case.responses))
-        for name, item_tasks in by_item.items():
-            drawn = random.Random(digest([seed, name]))
-            yield from drawn.sample(item_tasks, per_item) if 0 < per_item < len(item_tasks) else item_tasks
-    else:
-        raise InputError(
-            f"a {kind.name} study is made of {'a queue' if kind.name == 'rewrite' else 'verdicts in a ledger'}"
-        )
 
 
 def reviewed(record: Record, judges: Collection[str] = (), criterion: str = OVERALL) -> tuple[list[Verdict], int, int]:
@@ -195,9 +165,27 @@ def apart(path: Path) -> list[tuple[str, str]]:
 
 
 def apart_by(tag: str, items: Iterable[Item]) -> list[tuple[str, str]]:
-    """All pairs of items that bear the same value of a tag, such as wordings of one seed."""
+    """Return all pairs of items with the same value of a tag, such as wordings of one seed."""
+    return [pair for names in _by_tag(tag, items).values() for pair in combinations(names, 2)]
+
+
+def count_apart_by(tag: str, items: Iterable[Item], tasks_on: Mapping[str, int]) -> int:
+    """Return the number of pairs of tasks on the pairs of `apart_by`, without building them.
+
+    >>> items = [Item.ask(name, "?", tags={"seed": "s"}) for name in "abc"]
+    >>> count_apart_by("seed", items, {"a": 1, "b": 2, "c": 3})
+    11
+    """
+    count = 0
+    for names in _by_tag(tag, items).values():
+        numbers = [tasks_on[name] for name in names]
+        count += (sum(numbers) ** 2 - sum(number**2 for number in numbers)) // 2
+    return count
+
+
+def _by_tag(tag: str, items: Iterable[Item]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for item in items:
         if value := item.tags.get(tag):
             groups.setdefault(value, []).append(item.id)
-    return [pair for names in groups.values() for pair in combinations(names, 2)]
+    return groups

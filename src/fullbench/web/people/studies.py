@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal, get_args
 
@@ -14,16 +13,16 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from fullbench.errors import InputError
 from fullbench.nouns.note import Note
-from fullbench.web.database import insert_here
 from fullbench.web.people import guides
 from fullbench.web.people.content import Content
 from fullbench.web.people.kind import Kind, Rules
 from fullbench.web.people.kinds import kind_of
-from fullbench.web.people.tables import campaign_items, guidelines, slots, studies, task_authors, tasks
+from fullbench.web.people.tables import guidelines, studies
+from fullbench.web.people.task_rows import Lots, TaskRow, insert_tasks
 from fullbench.web.words import Language
 
 SettledBy = Literal["majority", "all"]
-Stage = Literal["draft", "pilot", "open", "closed"]
+Stage = Literal["creating", "draft", "pilot", "open", "closed"]
 CHUNK = 500
 LONGEST_GUIDELINES = 100_000
 
@@ -145,8 +144,9 @@ class Study:
     @classmethod
     def sketched(cls, plan: Plan) -> Study:
         """A study as the plan says, which is kept nowhere."""
+        rules = replace(plan.rules, options={**_shown(plan), **plan.options})
         return cls(
-            "", plan.name.strip(), plan.kind, plan.rules, plan.guidelines, plan.votes, max(plan.most, plan.votes),
+            "", plan.name.strip(), plan.kind, rules, plan.guidelines, plan.votes, max(plan.most, plan.votes),
             plan.settled_by, plan.lease_seconds, plan.gold_every, plan.pass_share, False, 0, 0, plan.seed, "closed",
             0.0,
         )  # fmt: skip
@@ -183,7 +183,10 @@ class Study:
 
     @property
     def stage(self) -> Stage:
-        """Where a study stands: nobody works in a draft yet, and it can still be thrown away."""
+        """Where a study stands: nobody works in a draft yet, and it can still be thrown away. The tasks of one that is
+        `creating` are still being created."""
+        if self.rules.options.get("creating"):
+            return "creating"
         if self.is_open:
             return "pilot" if self.is_pilot else "open"
         return "draft" if self.rules.options.get("draft") else "closed"
@@ -203,14 +206,7 @@ def _shown(plan: Plan) -> dict[str, bool]:
 def create(connection: Connection, plan: Plan, *, draft: bool = False) -> Study:
     """Make a study without tasks: open at once, or a draft."""
     name = plan.name.strip()
-    if connection.execute(select(studies.c.id).where(studies.c.name == name)).first() is not None:
-        raise InputError(
-            Note(
-                "web.wrong.there-is-a-study-already",
-                "there is a study {name!r} already; choose another name",
-                name=name,
-            )
-        )
+    refuse_taken_name(connection, name)
     row: dict[str, Any] = {
         "id": secrets.token_hex(8), "name": name, "kind": plan.kind, "ballot": plan.rules.ballot,
         "criterion": plan.criterion, "guidelines": plan.guidelines,
@@ -223,6 +219,18 @@ def create(connection: Connection, plan: Plan, *, draft: bool = False) -> Study:
     connection.execute(insert(studies).values(row))
     _new_guidelines(connection, study(connection, row["id"]), plan.guidelines)
     return study(connection, row["id"])
+
+
+def refuse_taken_name(connection: Connection, name: str) -> None:
+    """Raise `InputError` if another study has this name."""
+    if connection.execute(select(studies.c.id).where(studies.c.name == name)).first() is not None:
+        raise InputError(
+            Note(
+                "web.wrong.there-is-a-study-already",
+                "there is a study {name!r} already; choose another name",
+                name=name,
+            )
+        )
 
 
 def find(connection: Connection, study_id: str) -> Study | None:
@@ -261,22 +269,18 @@ def listed(connection: Connection, *, only_open: bool = False, start: int = 0, c
 
 
 def add(connection: Connection, into: Study, contents: Iterable[Content]) -> int:
-    """Add tasks, each with the slots for the votes wanted; how many there are.
+    """Add tasks, each with the slots for the votes wanted, in one transaction; return their number.
 
     Slots are handed out by their lot. It is drawn, unless the study's order is one by which votes count most: then the
-    first task is asked about first.
+    first task comes first. Studies of any size are created by `creation`.
     """
-    lots = random.Random(f"{into.seed} {into.id}")
-    ordered = bool(into.rules.options.get("ordered"))
+    lots = lots_of(into)
     count = 0
-    for chunk in _chunks(_checked(into, contents)):
-        task_ids = _insert(connection, into, [(content, None) for content in chunk], "work")
-        rows = [
-            {"study": into.id, "task": task, "lot": float(count + at) if ordered else lots.random()}
-            for at, task in enumerate(task_ids)
-            for _ in range(into.votes)
-        ]
-        connection.execute(insert(slots), rows)
+    remaining = iter(contents)
+    while chunk := list(islice(remaining, CHUNK)):
+        for content in chunk:
+            into.kind.check(into.rules, content)
+        add_rows(connection, into, "work", [TaskRow.from_content(content) for content in chunk], lots, first=count)
         count += len(chunk)
     return count
 
@@ -290,24 +294,67 @@ def add_known(
     """Add tasks whose answer is known: to be sprinkled in (`gold`), or for the qualification round (`qualify`)."""
     pairs = list(known)
     for content, answer in pairs:
-        into.kind.check(into.rules, content)
-        if into.kind.label(answer) is None:
-            raise InputError(
-                Note(
-                    "web.wrong.the-known-answer-to-item",
-                    "the known answer to item {id!r} says nothing that can be compared: {answer}",
-                    id=content.item.id,
-                    answer=str(dict(answer)),
-                )
-            )
-    _insert(connection, into, pairs, role)
-    column = studies.c.golds if role == "gold" else studies.c.qualifies
-    connection.execute(update(studies).where(studies.c.id == into.id).values({column: column + len(pairs)}))
+        check_known(into, content, answer)
+    add_rows(connection, into, role, [TaskRow.from_content(content, answer) for content, answer in pairs])
     return len(pairs)
+
+
+def lots_of(into: Study) -> Lots:
+    """Return the lots of a study's slots."""
+    return Lots(f"{into.seed} {into.id}", into.votes, ordered=bool(into.rules.options.get("ordered")))
+
+
+def add_rows(
+    connection: Connection, into: Study, role: str, rows: Sequence[TaskRow], lots: Lots | None = None, *, first: int = 0
+) -> None:
+    """Insert tasks of one role and count those with a known answer.
+
+    Args:
+        connection: The transaction.
+        into: The study.
+        role: `work`, `gold` or `qualify`.
+        rows: The tasks.
+        lots: The lots of the study's slots, for tasks to work on.
+        first: The place of the first of these tasks among the tasks to work on.
+    """
+    drawn = lots.of_tasks(first, len(rows)) if lots is not None and role == "work" else ()
+    authored = insert_tasks(connection, into.id, role, rows, drawn)
+    if authored and not study(connection, into.id).rules.options.get("authored"):
+        set_options(connection, into, {"authored": True})
+    if role != "work":
+        column = studies.c.golds if role == "gold" else studies.c.qualifies
+        connection.execute(update(studies).where(studies.c.id == into.id).values({column: column + len(rows)}))
+
+
+def check_known(into: Study, content: Content, answer: Mapping[str, Any]) -> None:
+    """Raise `InputError` if a task cannot have this known answer."""
+    into.kind.check(into.rules, content)
+    if into.kind.label(answer) is None:
+        raise InputError(
+            Note(
+                "web.wrong.the-known-answer-to-item",
+                "the known answer to item {id!r} says nothing that can be compared: {answer}",
+                id=content.item.id,
+                answer=str(dict(answer)),
+            )
+        )
+
+
+def refuse_unfinished(of: Study) -> None:
+    """Raise `InputError` if the tasks of a study are still being created."""
+    if of.stage == "creating":
+        raise InputError(
+            Note(
+                "web.wrong.still-being-created",
+                "The tasks of {name!r} are still being created. Wait until all are there.",
+                name=of.name,
+            )
+        )
 
 
 def set_state(connection: Connection, study_id: str, state: Literal["open", "closed"]) -> None:
     """Open or close a study; what was opened once is no draft any more."""
+    refuse_unfinished(study(connection, study_id))
     connection.execute(update(studies).where(studies.c.id == study_id).values(state=state))
     now = study(connection, study_id)
     if state == "open" and now.rules.options.get("draft"):
@@ -345,47 +392,3 @@ def _new_guidelines(connection: Connection, of: Study, text: str) -> None:
         version = (connection.execute(last).scalar() or 0) + 1
         connection.execute(insert(guidelines).values(study=of.id, version=version, text=text, at=time.time()))
         set_options(connection, of, {"guideline": version})
-
-
-def _checked(into: Study, contents: Iterable[Content]) -> Iterator[Content]:
-    for content in contents:
-        into.kind.check(into.rules, content)
-        yield content
-
-
-def _insert(
-    connection: Connection, into: Study, pairs: Sequence[tuple[Content, Mapping[str, Any] | None]], role: str
-) -> list[int]:
-    if not pairs:
-        return []
-    about = sorted({content.item.id for content, _ in pairs})
-    connection.execute(
-        insert_here(connection, campaign_items).on_conflict_do_nothing(),
-        [{"study": into.id, "item": item} for item in about],
-    )
-    last = connection.execute(select(func.max(tasks.c.place)).where(tasks.c.study == into.id)).scalar()
-    start = 0 if last is None else last + 1
-    rows = [
-        {
-            "study": into.id, "place": start + at, "role": role, "content": content.json(),
-            "wanted": into.votes if known is None else 0, "probability": content.probability,
-            **({} if known is None else {"known": dict(known)}),
-        }
-        for at, (content, known) in enumerate(pairs)
-    ]  # fmt: skip
-    added = insert(tasks).returning(tasks.c.id, sort_by_parameter_order=True)
-    task_ids = list(connection.execute(added, rows).scalars())
-    authors = [
-        {"task": task, "author": author}
-        for task, (content, _) in zip(task_ids, pairs, strict=True)
-        for author in content.authors
-    ]
-    if authors:
-        connection.execute(insert(task_authors), authors)
-        set_options(connection, study(connection, into.id), {"authored": True})
-    return task_ids
-
-
-def _chunks(contents: Iterator[Content]) -> Iterator[list[Content]]:
-    while chunk := list(islice(contents, CHUNK)):
-        yield chunk

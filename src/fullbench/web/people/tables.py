@@ -126,6 +126,8 @@ leases = Table(
     Column("at", Double, nullable=False),
 )
 """Every lease of a free slot, also after the slot went to somebody else: a vote that comes late finds its task here."""
+# Without these indexes every task that is removed costs a scan of the tables that refer to tasks.
+Index("leases_on", leases.c.task)
 
 guidelines = Table(
     "guidelines",
@@ -196,6 +198,7 @@ conflicts = Table(
     Column("task", Counter, ForeignKey("tasks.id"), primary_key=True),
     Column("other", Counter, ForeignKey("tasks.id"), primary_key=True),
 )
+Index("conflicts_with", conflicts.c.other)
 
 task_authors = Table(
     "task_authors",
@@ -227,3 +230,30 @@ kept = Table(
     Column("task", Counter, ForeignKey("tasks.id"), primary_key=True),
 )
 """Which cases of a ledger the votes on a task went to."""
+Index("kept_of", kept.c.task)
+
+creations = Table(
+    "creations",
+    metadata,
+    Column("study", Text, ForeignKey("studies.id"), primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("total", Integer, nullable=False),
+    Column("created", Integer, nullable=False, default=0),
+    Column("moves", Integer, nullable=False, default=0),
+    Column("finishing", JSON, nullable=False),
+    CheckConstraint("state IN ('planning', 'creating', 'removing')", name="state"),
+)
+"""Studies whose tasks are being created or removed in batches. `moves` counts the transactions, so that a process
+sees whether another one is at work."""
+
+creation_parts = Table(
+    "creation_parts",
+    metadata,
+    Column("study", Text, ForeignKey("studies.id"), primary_key=True),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("content", JSON, nullable=False),
+    CheckConstraint("kind IN ('nouns', 'tasks')", name="kind"),
+)
+"""What is still to be created: items and responses once each (`nouns`), and batches of tasks that name them by number.
+A batch goes in the same transaction in which its tasks come."""

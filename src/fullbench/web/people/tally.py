@@ -65,7 +65,9 @@ def raters(connection: Connection) -> dict[str, str]:
     return {row.id: row.rater for row in connection.execute(select(users.c.id, users.c.rater))}
 
 
-def contents(connection: Connection, study: Study, roles: Sequence[str] = ("work",)) -> Iterator[tuple[int, Any]]:
-    """The contents of a study's tasks as they are kept, in order."""
+def contents(
+    connection: Connection, study: Study, roles: Sequence[str] = ("work",), *, count: int | None = None
+) -> Iterator[tuple[int, Any]]:
+    """Return the contents of a study's tasks as they are stored, in order: all, or the first `count`."""
     query = select(tasks.c.id, tasks.c.content).where(tasks.c.study == study.id, tasks.c.role.in_(roles))
-    yield from ((row.id, row.content) for row in connection.execute(query.order_by(tasks.c.place)))
+    yield from ((row.id, row.content) for row in connection.execute(query.order_by(tasks.c.place).limit(count)))
