@@ -1,4 +1,4 @@
-"""`fullbench people set`, `open`, `close`, `assign`: how a study for people is run once it is there."""
+"""`fullbench people set`, `open`, `close`, `cancel`, `assign`: how a study for people is run once it is there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from fullbench.cli.common import say
 from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, opened_database, people_app, settings_of
+from fullbench.errors import InputError
 
 NameArgument = Annotated[str, typer.Argument(help="The study's name.")]
 
@@ -22,6 +23,22 @@ def open_(name: NameArgument, database: DatabaseOption = None, data: DataOption 
 def close(name: NameArgument, database: DatabaseOption = None, data: DataOption = DATA) -> None:
     """Close a study: nobody votes any more, and its cases are shown to everybody again."""
     _state(name, "closed", database, data)
+
+
+@people_app.command("cancel")
+def cancel(name: NameArgument, database: DatabaseOption = None, data: DataOption = DATA) -> None:
+    """Cancel the creation of a study's tasks. Nothing of the study remains."""
+    settings = settings_of(database, data)
+    from fullbench.web.database import writing
+    from fullbench.web.people import creation, studies
+
+    with opened_database(settings) as engine:
+        with writing(engine) as connection:
+            study = studies.named(connection, name)
+            if not (study.stage == "creating" and creation.cancel(connection, study.id)):
+                raise InputError(f"All tasks of {name!r} are created, so nothing can be cancelled.")
+        creation.run(engine, study.id)
+    say(f"The creation of {name!r} is cancelled, and its tasks are removed.")
 
 
 def _state(name: str, state: str, database: str | None, data: DataOption) -> None:

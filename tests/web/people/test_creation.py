@@ -9,9 +9,12 @@ import random
 import re
 import secrets
 import sqlite3
+import subprocess
+import sys
 import urllib.parse
 import urllib.request
 import zipfile
+from contextlib import closing, suppress
 from itertools import combinations
 
 import pytest
@@ -131,6 +134,39 @@ def test_the_command_refuses_it_with_exit_code_2_and_the_limit_can_be_raised(tmp
     assert (code, "would have 30 tasks; the limit is 29" in " ".join(done.stderr.split())) == (2, True)
     code, done = call(*add, "--limit", "30", "--task-limit", "30")
     assert (code, "30 tasks" in done.output) == (0, True)
+
+
+def test_a_command_that_was_killed_can_be_resumed_or_cancelled(tmp_path):
+    for name, rows in zip(("items", "responses"), rows_of([f"m{number}" for number in range(150)]), strict=True):
+        (tmp_path / f"{name}.jsonl").write_bytes(lines(rows).read())
+    words = ["--kind", "pair", "--items", "items.jsonl", "--responses", "responses.jsonl", "--votes", "1"]
+    for name in ("resumed", "cancelled"):
+        command = [sys.executable, "-m", "fullbench", "people", "add", name, *words, "--data", "data"]
+        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        until(lambda name=name: created_tasks(tmp_path, name) > 0)
+        process.kill()
+        process.communicate()
+        assert process.returncode == -9
+        assert 0 < created_tasks(tmp_path, name) < 11_175
+    site = ["--data", tmp_path / "data"]
+    assert call("people", "cancel", "cancelled", *site)[0] == 0
+    assert call("people", "open", "resumed", *site)[0] == 0
+    assert created_tasks(tmp_path, "resumed") == 150 * 149 // 2
+    code, done = call("people", "list", *site)
+    assert (code, "resumed" in done.output, "cancelled" in done.output) == (0, True, False)
+    code, done = call("people", "cancel", "resumed", *site)
+    assert (code, "nothing can be cancelled" in done.output) == (2, True)
+
+
+def created_tasks(folder, name: str) -> int:
+    """Count the tasks of a study in the file of the site's database."""
+    path = folder / "data" / "web.sqlite"
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(path)) as plain, suppress(sqlite3.OperationalError):
+        sql = "SELECT count(*) FROM tasks JOIN studies ON studies.id = tasks.study WHERE studies.name = ?"
+        return plain.execute(sql, (name,)).fetchone()[0]
+    return 0
 
 
 @pytest.mark.parametrize("seed", range(20))
