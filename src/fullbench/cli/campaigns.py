@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.common import say
-from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, opened_database, people_app, settings_of
+from fullbench.cli.people import (
+    DATA,
+    DatabaseOption,
+    DataOption,
+    opened,
+    opened_database,
+    people_app,
+    run_creation,
+    settings_of,
+)
 from fullbench.errors import InputError
 
 NameArgument = Annotated[str, typer.Argument(help="The study's name.")]
@@ -44,13 +53,13 @@ def cancel(name: NameArgument, database: DatabaseOption = None, data: DataOption
 def _state(name: str, state: str, database: str | None, data: DataOption) -> None:
     settings = settings_of(database, data)
     from fullbench.web.database import reading, writing
-    from fullbench.web.people import creation, studies
+    from fullbench.web.people import studies
 
     with opened_database(settings) as engine:
         with reading(engine) as connection:
             study = studies.named(connection, name)
         if state == "open" and study.stage == "creating":
-            creation.run(engine, study.id)
+            run_creation(engine, study.id)
         with writing(engine) as connection:
             study = studies.named(connection, name)
             studies.set_state(connection, study.id, "open" if state == "open" else "closed")

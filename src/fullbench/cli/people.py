@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, VoteRuleOption, say, show
+from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, VoteRuleOption, bar, say, show
 from fullbench.errors import InputError, MissingExtra
 from fullbench.files.writers import Columns
 from fullbench.nouns.headings import headings
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from fullbench.ledger.store import Ledger
     from fullbench.web.accounts.users import User
+    from fullbench.web.people.creation import Run
     from fullbench.web.people.importing import Made, Material
     from fullbench.web.people.studies import Plan
     from fullbench.web.settings import Settings
@@ -109,7 +111,7 @@ def make_study(settings: Settings, plan: Plan, material: Material, *, draft: boo
         draft: Whether it stays a draft.
     """
     from fullbench.web.database import reading, writing
-    from fullbench.web.people import creation, importing, studies
+    from fullbench.web.people import importing, studies
 
     with opened_database(settings) as engine:
         prepared = importing.prepare(engine, plan, material, settings.task_limit)
@@ -121,9 +123,26 @@ def make_study(settings: Settings, plan: Plan, material: Material, *, draft: boo
             return made
         say(f"Creating {made.plan.count:,} tasks. Ctrl-C stops; the site or `fullbench people open` resumes.")
         importing.complete(engine, made)
-        work = creation.run(engine, made.study.id)
+        work = run_creation(engine, made.study.id)
         with reading(engine) as connection:
             return replace(made, study=studies.study(connection, made.study.id), apart=work.pairs_apart)
+
+
+def run_creation(engine: Engine, study_id: str) -> Run:
+    """Create the tasks of a study that are still missing, with a bar on a terminal."""
+    from fullbench.web.database import reading
+    from fullbench.web.people import creation
+
+    with bar("Creating", quiet=False) as advance:
+
+        def pause(seconds: float) -> None:
+            with reading(engine) as connection:
+                progress = creation.progress_of(connection, study_id)
+            if progress is not None:
+                advance("tasks", progress.created, progress.total)
+            time.sleep(seconds)
+
+        return creation.run(engine, study_id, pause)
 
 
 def organiser(connection: Connection) -> User | None:
@@ -263,8 +282,6 @@ def add(
 @people_app.command("list")
 def listing(as_json: JsonOption = False, database: DatabaseOption = None, data: DataOption = DATA) -> None:
     """All studies and how far they are."""
-    import time
-
     from fullbench.nouns.table import Cell, Table
 
     settings = settings_of(database, data)
