@@ -250,3 +250,25 @@ class Database(Protocol):
     def size(self, reader: Connection) -> int:
         """Bytes on disk."""
         ...
+
+
+class FilesOfOthers:
+    """A database whose files this process does not write: those of a server, or of a lake, which is read-only."""
+
+    def watch_files(self) -> None:
+        """Do nothing."""
+
+    def find_damage(self, position: Position | None) -> None:
+        """Find nothing."""
+
+    def is_damage(self, error: BaseException | None) -> bool:
+        return False
+
+    def is_marked(self) -> bool:
+        return True
+
+    def checkpoint(self, connection: Connection) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Do nothing."""

@@ -25,7 +25,7 @@ from fullbench.errors import LedgerError, MissingExtra
 from fullbench.hygiene import masked
 from fullbench.ledger import migrations, postgres_schema, saving, schema
 from fullbench.ledger.ahead import Ahead
-from fullbench.ledger.database import Connection, Position, Rescued
+from fullbench.ledger.database import Connection, FilesOfOthers, Rescued
 from fullbench.ledger.holding import Holds
 from fullbench.ledger.postgres_connection import SIGNS_OF_LIFE, SPACE, PostgresConnection, lock_number, ours
 from fullbench.ledger.sqlite import Sqlite
@@ -42,7 +42,7 @@ LOST = frozenset({"57P01", "57P02", "57P03"})
 AGAIN = frozenset({"40P01", "40001", "55P03"})
 
 
-class Postgres:
+class Postgres(FilesOfOthers):
     """A ledger on a server; pictures have no place there, so the user names one."""
 
     far = True
@@ -176,24 +176,6 @@ class Postgres:
         """A connection for a moment."""
         with self.plainly(), closing(self._connect()) as connection:
             yield connection
-
-    def watch_files(self) -> None:
-        """Do nothing: a server has its files to itself."""
-
-    def find_damage(self, position: Position | None) -> None:
-        """Servers check their own files."""
-
-    def is_damage(self, error: BaseException | None) -> bool:
-        return False
-
-    def is_marked(self) -> bool:
-        return True
-
-    def checkpoint(self, connection: Connection) -> bool:
-        return True
-
-    def close(self) -> None:
-        """There is nothing to close."""
 
     def rescue(self, connection: Connection) -> Rescued:
         raise LedgerError(f"{self.place}: the ledger's tables are gone from the server")

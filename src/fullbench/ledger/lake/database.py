@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fullbench.errors import LedgerError, MissingExtra
 from fullbench.ledger import schema
-from fullbench.ledger.database import Connection, Position, Rescued
+from fullbench.ledger.database import Connection, FilesOfOthers, Rescued
 from fullbench.ledger.lake import connection, exports, manifest, views
 from fullbench.ledger.lake.stores import Store, pictures_place, store_at
 from fullbench.ledger.lake.verifying import examined
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
-class Parquet:
+class Parquet(FilesOfOthers):
     """What lies in files of Parquet, each table a view of some of them."""
 
     far = False
@@ -97,24 +97,6 @@ class Parquet:
     def connect(self, *, read_only: bool) -> connection.ParquetConnection:
         with self.plainly():
             return connection.ParquetConnection(self._opened.cursor())
-
-    def watch_files(self) -> None:
-        """Do nothing: lakes are read-only."""
-
-    def find_damage(self, position: Position | None) -> None:
-        """Lakes are read-only."""
-
-    def is_damage(self, error: BaseException | None) -> bool:
-        return False
-
-    def is_marked(self) -> bool:
-        return True
-
-    def checkpoint(self, connection: Connection) -> bool:
-        return True
-
-    def close(self) -> None:
-        """There is nothing to close."""
 
     def rescue(self, connection: Connection) -> Rescued:
         raise LedgerError(f"{self.place}: there is nothing to rescue, for nothing is written here")
