@@ -111,7 +111,12 @@ def answer(
                 models, asked, book, samples=samples, engine=where, specs=dict(zip(names, contestants, strict=True)),
                 budget=purse, stop=stop, watch=watch, insist=Insistence(anyway, again),
             )  # fmt: skip
-        responses = list(book.responses(names, item_keys=[item.key for item in asked]))
+        order = {item.id: place for place, item in enumerate(asked)}
+        # In the order of the files, whichever answer came first: the same command writes the same file.
+        responses = sorted(
+            book.responses(names, item_keys=[item.key for item in asked]),
+            key=lambda response: (names.index(response.contestant), order[response.item], response.sample),
+        )
     write_responses(out, responses)
     say(f"Written: {out} ({len(responses)} responses)")
     return closing(tallies, what="answers")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +20,9 @@ from fullbench.nouns.picture import Picture
 LONG = 1.0
 """Waiting for a file system waits for what others write there too. Where that once took so many seconds, each picture
 is waited for alone."""
+
+EMPTY = sha256().hexdigest()
+"""The digest of an answer without a byte. Any other file without bytes was left by a loss of power."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class PictureFolder:
 
     def has(self, digest: str) -> bool:
         try:
-            return os.stat(self._name(digest)).st_size > 0  # noqa: PTH116 - see `_name`
+            return os.stat(self._name(digest)).st_size > 0 or digest == EMPTY  # noqa: PTH116 - see `_name`
         except (FileNotFoundError, NotADirectoryError):
             return False
 
