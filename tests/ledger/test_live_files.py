@@ -199,7 +199,7 @@ def test_single_pictures_that_were_deleted_are_noticed_at_the_end(tmp_path):
     (tmp_path / "x.ledger.pictures" / lost[:2] / lost).unlink()
     with pytest.raises(
         LedgerError,
-        match="1 of 5 pictures of this run were deleted while it ran; 0 are copied again from their files, 1 are lost",
+        match="pictures of this run were deleted while it ran: 0 are copied again from their files, 1 are lost",
     ):
         ledger.close()
     with Ledger(tmp_path / "x.ledger", read_only=True) as back:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Protocol
 
@@ -52,8 +52,13 @@ class Pictures(Protocol):
         """Have all in their places that were gathered."""
         ...
 
-    def check_kept(self, *, each: bool = False) -> None:
-        """Stop if the place was deleted since this process put pictures there; with `each`, look for each of them."""
+    def check_kept(self, digests: Callable[[], Iterable[str]], *, each: bool = False) -> None:
+        """Stop if the place was deleted since this process put pictures there.
+
+        Args:
+            digests: Returns the pictures that this process put there.
+            each: Look for each of them.
+        """
         ...
 
     def find(self, digest: str, media: str) -> Picture:
@@ -85,7 +90,7 @@ class PictureFolder:
         self._gathers = sync
         self._flush: Callable[[], None] | None = None
         self._gathered: dict[str, tuple[str, Picture]] = {}
-        self._sources: dict[str, Path | None] = {}
+        self._sources: dict[str, Path] = {}
         self._identity: tuple[int, int] | None = None
 
     def path(self, digest: str) -> Path:
@@ -172,35 +177,33 @@ class PictureFolder:
         except OSError as error:
             raise self._not_kept(error) from error
 
-    def check_kept(self, *, each: bool = False) -> None:
+    def check_kept(self, digests: Callable[[], Iterable[str]], *, each: bool = False) -> None:
         is_same = self._identity is None or _identity(self.place) == self._identity
         if is_same and not each:
             return
-        lost = [digest for digest in self._sources if not self.has(digest)]
+        lost = {digest for digest in chain(digests(), self._sources) if not self.has(digest)}
         if is_same and not lost:
             return
-        restored = sum(self._restore(digest) for digest in lost)
+        restored = sum(map(self._restore, lost))
         self._identity = _identity(self.place)
         raise LedgerError(
-            f"{self.folder}: {len(lost):,} of {len(self._sources):,} pictures of this run were deleted while it ran; "
-            f"{restored:,} are copied again from their files, {len(lost) - restored:,} are lost; those of earlier runs "
-            "may be missing too: `fullbench ledger verify` names them; run the same command again to continue"
+            f"{self.folder}: pictures of this run were deleted while it ran: {restored:,} are copied again from their "
+            f"files, {len(lost) - restored:,} are lost; those of earlier runs may be missing too: `fullbench ledger "
+            "verify` names them; run the same command again to continue"
         )
 
     def _note(self, picture: Picture) -> None:
         """Remember that a picture is in its place, and the file that it came from."""
-        self._sources[picture.digest] = picture.source if isinstance(picture.source, Path) else None
+        if isinstance(picture.source, Path):
+            self._sources[picture.digest] = picture.source
         if self._identity is None:
             self._identity = _identity(self.place)
 
     def _restore(self, digest: str) -> bool:
-        """Copy a picture again from the file that it came from; False if that cannot be read."""
-        source = self._sources[digest]
-        if source is None:
-            return False
+        """Copy a picture again from the file that it came from; False if that is not possible."""
         try:
-            self.write(digest, Picture(digest, "", source).data())
-        except UserError:
+            self.write(digest, Picture(digest, "", self._sources[digest]).data())
+        except (KeyError, UserError):
             return False
         return True
 

@@ -181,7 +181,7 @@ class Writer:
                 self._check_files()
                 self._check_chain()
                 if self.after is not None:
-                    self.after(each=True)
+                    self.after(self._own_pictures, each=True)
             except LedgerError as error:
                 if not self._entries:
                     raise
@@ -269,7 +269,7 @@ class Writer:
         if self._on_commit is not None and entries:
             self._on_commit(entries)
         if self.after is not None:
-            self.after()
+            self.after(self._own_pictures)
 
     def _check_files(self) -> None:
         """Stop if the ledger's files were deleted, replaced or damaged: rows in them would be lost."""
@@ -329,6 +329,12 @@ class Writer:
                 connection.insert(table, chain.seal(table, rows))
         self.acknowledged += len(self._entries)
         self._chain, self._pending, self._entries = chain, _empty(), []
+
+    def _own_pictures(self) -> list[str]:
+        """Return the digests of the pictures that this writer brought, but for those that stay where they are."""
+        sql = "SELECT digest FROM pictures WHERE rowid > ? AND writer = ? AND path IS NULL"
+        with self.database.plainly(), self.looking() as reader:
+            return [name for (name,) in reader.execute(sql, (self._start.get("pictures", 0), self._chain.writer))]
 
     def _last_rowids(self) -> dict[str, int]:
         """Return the last rowid of each table."""
