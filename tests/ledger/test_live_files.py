@@ -128,6 +128,19 @@ def test_rows_that_vanish_after_the_last_commit_are_noticed_before_the_end(tmp_p
         ledger.close()
 
 
+def test_damage_in_rows_of_earlier_runs_is_noticed_too(tmp_path):
+    path = tmp_path / "x.ledger"
+    with Ledger(path) as earlier:
+        fill(earlier, 0, 400)
+    ledger = Ledger(path)
+    fill(ledger, 400, 401)
+    by_another_process(OVERWRITE, path, 0.3)
+    with suppress(LedgerError):  # from a look at a damaged page
+        fill(ledger, 401, 402)
+    with pytest.raises(LedgerError, match=r"while this process wrote to it; .*x\.ledger\.rescued"):
+        ledger.close()
+
+
 def test_an_untouched_ledger_passes_whoever_else_writes_to_it(tmp_path):
     path = tmp_path / "x.ledger"
     with Ledger(path) as first, Ledger(path) as second:

@@ -170,10 +170,11 @@ class Database(Protocol):
         """Notice what other processes did to the open ledger's files; to be called before each commit."""
         ...
 
-    def find_damage(self, position: Position | None) -> str | None:
+    def find_damage(self, position: Position | None, *, is_last: bool = False) -> str | None:
         """Return what happened to the open ledger's files, or None if they are as this process wrote them.
 
-        With `position`, also read that commit back through a second connection.
+        With `position`, also read that commit back through a second connection; with `is_last`, wait for checks that
+        are under way.
         """
         ...
 
@@ -258,7 +259,7 @@ class FilesOfOthers:
     def watch_files(self) -> None:
         """Do nothing."""
 
-    def find_damage(self, position: Position | None) -> None:
+    def find_damage(self, position: Position | None, *, is_last: bool = False) -> None:
         """Find nothing."""
 
     def is_damage(self, error: BaseException | None) -> bool:

@@ -63,8 +63,15 @@ class LiveFiles:
             self._is_suspect = True
             self._known, self._log_size = self._state, self._size_of_log()
 
-    def find_damage(self, position: Position | None) -> str | None:
-        """Return what happened to the files, or None; with `position`, read that commit back too."""
+    def find_damage(self, position: Position | None, *, is_last: bool = False) -> str | None:
+        """Return what happened to the files, or None.
+
+        Args:
+            position: A commit to read back.
+            is_last: Wait for a check of all pages that is under way.
+        """
+        if is_last and self._page_check is not None:
+            self._page_check.join()
         self._look()
         for name, file, identity in zip(self._names, self._files, self._identities, strict=True):
             if _identity(file) != identity:

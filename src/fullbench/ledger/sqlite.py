@@ -75,8 +75,8 @@ class Sqlite:
         if self._files is not None:
             self._files.watch()
 
-    def find_damage(self, position: Position | None) -> str | None:
-        return None if self._files is None else self._files.find_damage(position)
+    def find_damage(self, position: Position | None, *, is_last: bool = False) -> str | None:
+        return None if self._files is None else self._files.find_damage(position, is_last=is_last)
 
     def is_damage(self, error: BaseException | None) -> bool:
         return is_damage(error)

@@ -178,7 +178,7 @@ class Writer:
         with self.lock:
             try:
                 self.flush()
-                self._check_files()
+                self._check_files(is_last=True)
                 self._check_chain()
                 if self.after is not None:
                     self.after(self._own_pictures, each=True)
@@ -271,14 +271,14 @@ class Writer:
         if self.after is not None:
             self.after(self._own_pictures)
 
-    def _check_files(self) -> None:
+    def _check_files(self, *, is_last: bool = False) -> None:
         """Stop if the ledger's files were deleted, replaced or damaged: rows in them would be lost."""
         if self._rescued is not None:
             raise self._rescued
         chain = self._chain
         with self.database.plainly():
             position = (chain.writer, chain.number, chain.link) if chain.number else None
-            problem = self.database.find_damage(position)
+            problem = self.database.find_damage(position, is_last=is_last)
             if problem is None and chain.number and self._lacks_mark():
                 self.database.checkpoint(self.connection)  # rows of this commit follow a foreign checkpoint
         if problem is not None:
