@@ -1,14 +1,10 @@
-"""Telling organisers' open pages that something changed: at most once a second for a study, from each worker."""
+"""News for organisers' open pages: something changed in a study."""
 
 from __future__ import annotations
-
-import time
 
 from sqlalchemy import Connection
 
 from fullbench.web.events import publish
-
-_told: dict[str, float] = {}
 
 
 def topic(study_id: str) -> str:
@@ -16,8 +12,9 @@ def topic(study_id: str) -> str:
 
 
 def tell(connection: Connection, study_id: str) -> None:
-    """Publish the news, unless it was published within the last second; pages look a little later anyway."""
-    now = time.monotonic()
-    if now - _told.get(study_id, -60.0) >= 1:
-        _told[study_id] = now
-        publish(connection, topic(study_id))
+    """Publish the news with each change, however soon after the last one.
+
+    The page itself loads at most every two seconds. If the news of the last change were left out, a page that loaded
+    before that change would never show it.
+    """
+    publish(connection, topic(study_id))

@@ -9,6 +9,7 @@
     if (board.contains(document.activeElement)) { later(); return; }
     try {
       const answer = await fetch(board.dataset.from);
+      if (answer.status >= 500) { later(); return; } // busy: the change is still to be shown
       if (!answer.ok || answer.redirected) return;
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").body;
       board.replaceChildren(...fresh.childNodes);
