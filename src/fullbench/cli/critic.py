@@ -1,4 +1,4 @@
-"""`fullbench critic`: train a judge of one's own on people's scores, try it, serve it."""
+"""`fullbench critic`: train a judge on people's scores and evaluate it."""
 
 from __future__ import annotations
 
@@ -219,24 +219,3 @@ def evaluate(
     )
     results = evaluation.report(record, scores, folder, people=people, device=device, seed=seed, quiet=quiet)
     show(results, as_json=as_json, out=tables)
-
-
-@critic_app.command("serve")
-def serve(
-    folder: Annotated[Path, typer.Argument(help="A folder of `fullbench critic train`, or any model folder.")],
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda...")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, float32, float16 or bfloat16.")] = "auto",
-) -> None:
-    """Serve a critic (or any causal model in a folder) as OpenAI's chat completions, until it is stopped.
-
-    One request at a time goes through the model. For volume serve the folder's `model/` with vLLM.
-
-    Examples:
-
-        fullbench critic serve my-critic --port 8001
-    """
-    from fullbench.training.critic.serve import serve
-
-    serve(folder, host, port, device=device, precision=precision, say=say)

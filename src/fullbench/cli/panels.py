@@ -9,7 +9,7 @@ import typer
 JUDGE = "Judge"
 PANELS = {
     "Start here": ("demo", "init", "check"),
-    JUDGE: ("judge", "answer", "run", "plan", "scale", "rerank", "tune", "batch", "rubric", "critic"),
+    JUDGE: ("judge", "answer", "run", "plan", "rerank", "tune", "batch", "rubric", "critic"),
     "Results": (
         "report", "card", "audit", "gate", "canary", "equate", "leaderboard", "show", "replay", "reproduce",
     ),

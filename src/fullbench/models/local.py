@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -46,7 +46,7 @@ class TransformersModel:
     chat_template: str = ""
     price: tuple[float, float] | None = (0.0, 0.0)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
-    _loaded: tuple[Any, Any] | None = field(default=None, repr=False)
+    _loaded: tuple[Any, Any] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.source:
@@ -84,10 +84,6 @@ class TransformersModel:
             "temperature": self.temperature,
             **({"chat_template": digest(self.chat_template)} if self.chat_template else {}),
         }
-
-    def sampling(self, temperature: float, max_tokens: int, batch: int) -> TransformersModel:
-        """The same weights, loaded once, under other settings."""
-        return replace(self, temperature=temperature, max_tokens=max_tokens, batch=batch, _loaded=self.load())
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """One reply for each prompt, in order, a batch at a time."""

@@ -29,7 +29,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
         "mark given", "confidence stated", "what is seen",
         "parts", "captions", "images", "language", "counted in", "unit", "step", "status", "stage", "time",
-        "Dawid-Skene", "Elo over orders", "held back by", "day", "newcomers", "what it means",
+        "Dawid-Skene", "Elo over orders", "day", "newcomers", "what it means",
     ),
     ("count", ""): (
         "verdicts", "ruled", "due", "failed for good", "cases", "pairs", "matches", "items", "left out", "rows",
@@ -65,7 +65,6 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("number", "more"): ("votes saved", "worth of a vote", "agreement at least", "cost saved"),
     ("count", "less"): ("blind verdicts", "obeyed", "reading misled"),
     ("number", "less"): (
-        "hours", "GB in the ledger", "GB in the lake", "GB held by tables", "hours to verify", "hours of tables",
         "without the judge", "with the judge", "dollars", "dollars per 1,000", "dollars a picture", "in batches",
         "moved",
     ),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fullbench.errors import InputError
+from fullbench.models.local import TransformersModel
 from tests.journeys.commands import call
 from tests.training.critic.making import files, options, write
 
@@ -107,6 +109,12 @@ def test_an_unfinished_folder_is_no_judge(tmp_path):
     )
     assert done.returncode == 2
     assert "its training has not ended: run the same command again" in done.stderr
+
+
+def test_a_folder_of_a_critic_is_not_a_local_model(tmp_path):
+    (tmp_path / "critic.json").write_text("{}")
+    with pytest.raises(InputError, match="it holds a critic: say trained:"):
+        TransformersModel(str(tmp_path))
 
 
 @pytest.mark.slow
