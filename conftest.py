@@ -19,6 +19,7 @@ _TORCH = re.compile(r"^(import|from) torch\b", re.MULTILINE)
 
 collect_ignore = [
     str(path.relative_to(HERE))
-    for path in (HERE / "src" / "fullbench" / "training").rglob("*.py")
+    for folder in ("src/fullbench/training", "tests/training/generator/toy")
+    for path in (HERE / folder).rglob("*.py")
     if find_spec("torch") is None and _TORCH.search(path.read_text(encoding="utf-8"))
 ]

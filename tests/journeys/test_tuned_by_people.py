@@ -12,8 +12,10 @@ from fullbench import Ledger
 from tests.journeys.voting import Site
 from tests.training.generator import tiny
 from tests.training.generator.test_tune import command, redness, written
+from tests.training.generator.toy.plugin import toy_plugin
 
-pytestmark = pytest.mark.slow
+__all__ = ["toy_plugin"]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_plugin")]
 torch = pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")
 VOTERS = ["ann", "bob", "cid"]
 
@@ -49,7 +51,7 @@ def test_people_vote_blindly_and_stand_beside_the_judges(site, tmp_path, monkeyp
         digests = re.findall(r"[0-9a-f]{64}", json.dumps(task["responses"]))
         digests = list(dict.fromkeys(digests))
         assert len(digests) == 2
-        assert "sheets" not in json.dumps(task), "a task does not say whose pictures it shows"
+        assert "toy:" not in json.dumps(task), "a task does not say whose pictures it shows"
         reds = [redness(site.client(person).get(f"/api/v1/pictures/{digest}").content) for digest in digests]
         better = 0 if reds[0] > reds[1] else 1
         seen.append((person, digests))
@@ -64,7 +66,7 @@ def test_people_vote_blindly_and_stand_beside_the_judges(site, tmp_path, monkeyp
             response.pictures[0].digest: (response.contestant, redness(response.pictures[0].data()))
             for response in book.responses()
         }
-    after = json.loads((tmp_path / "out" / "tuned.json").read_text())["spec"].removeprefix("sheets:").split("/")[-1]
+    after = json.loads((tmp_path / "out" / "tuned.json").read_text())["spec"].removeprefix("toy:").split("/")[-1]
     shares = []
     for person, digests in seen:
         (one, red_one), (other, red_other) = (by_digest[digest] for digest in digests)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def tune(
-    generator: Annotated[str, typer.Option(help="What is tuned: sheets:FOLDER or diffusers:FOLDER?OPTIONS.")],
+    generator: Annotated[str, typer.Option(help="The generator to tune: diffusers:FOLDER?OPTIONS.")],
     prompts: Annotated[Path, typer.Option(help="What it draws to learn: a .txt with a prompt a line, or items.")],
     judge: Annotated[str, typer.Option(help="Whose preferences it learns, as KIND:NAME?OPTIONS.")],
     out: Annotated[Path, typer.Option(help="A folder for the tuned generator.")],

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed; scripts/loc
 
 
 def test_every_judge_is_measured_and_its_pupil_compared(tmp_path):
-    from fullbench.training.generator.experiment import Experiment, Plan, tiny
+    from tests.training.generator.toy.experiment import Experiment, Plan, tiny
 
     torch.set_num_threads(1)
     Experiment(tiny(Plan(tmp_path, seconds=15.0, limit=3600.0)), None).run()
@@ -30,7 +30,7 @@ def test_every_judge_is_measured_and_its_pupil_compared(tmp_path):
 def test_the_best_of_eight_is_the_best_for_exact_eyes_and_any_for_chance():
     import numpy as np
 
-    from fullbench.training.generator.eyes_judging import EyeJudge, accuracy, best_of
+    from tests.training.generator.toy.eyes_judging import EyeJudge, accuracy, best_of
 
     rng = np.random.default_rng(0)
     groups = rng.random((4000, 8))
@@ -46,7 +46,7 @@ def test_the_best_of_eight_is_the_best_for_exact_eyes_and_any_for_chance():
 
 
 def test_prompts_of_the_three_parts_do_not_meet():
-    from fullbench.training.generator.sheets import every_prompt, prompts_for
+    from tests.training.generator.toy.sheets import every_prompt, prompts_for
 
     parts = [set(prompts_for(part)) for part in ("known", "new", "held out")]
     assert sum(map(len, parts)) == len(set().union(*parts)) == len(every_prompt()) == 2924

@@ -18,10 +18,11 @@ from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from tests.cli.test_judge import cli
 from tests.training.generator import tiny
+from tests.training.generator.toy.plugin import toy_plugin
 from tests.waiting import until
 
-__all__ = ["cli"]
-pytestmark = pytest.mark.slow
+__all__ = ["cli", "toy_plugin"]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_plugin")]
 torch = pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")
 RED = "def red(prompt, image):\n    r, g, b = image.resize((1, 1)).getpixel((0, 0))\n    return r - (g + b) / 2 - 100\n"
 LOT = "import hashlib\n\ndef lot(prompt, image):\n    return int(hashlib.sha256(image.tobytes()).hexdigest()[:8], 16)\n"
@@ -46,7 +47,7 @@ def written(folder: Path) -> None:
 
 def command(judge: str, out: str, *more: str) -> list[str]:
     return [
-        "tune", "--generator", "sheets:base", "--prompts", "prompts.txt", "--held-out", "held.txt", "--judge", judge,
+        "tune", "--generator", "toy:base", "--prompts", "prompts.txt", "--held-out", "held.txt", "--judge", judge,
         "--out", out, "--samples", "8", "--compared", "8", "--lr", "0.002", "--batch", "16", *more,
     ]  # fmt: skip
 
@@ -67,7 +68,7 @@ def test_a_judge_that_likes_red_makes_red_pictures_and_one_by_lot_does_not(cli, 
         assert code == 0, err
         assert "1 prompts come more than once" in err
         (tables[out],) = json.loads(said)
-    before = drawn(tmp_path, "sheets:base")
+    before = drawn(tmp_path, "toy:base")
     assert len(before) == 4 * 8
     won = {out: table["rows"][0][1] for out, table in tables.items()}
     assert won["by_red"]["low"] > 0.5, "the tuned one is redder, beyond chance"
@@ -125,8 +126,8 @@ def test_what_cannot_be_tuned_is_said(cli, tmp_path):
         (command("scorer:tune_red:red", "out", "--way", "grpo"), "unknown way 'grpo'"),
         (command("scorer:tune_red:red", "out", "--lora", "4", "--quiet"), "tuned as a whole"),
         ([w.replace("held.txt", "prompts.txt") for w in command("length", "out")], "learned from and held out too"),
-        ([w.replace("sheets:base", "offline:echo") for w in command("length", "out")], "answers in words"),
-        ([w.replace("sheets:base", "sheets:nowhere") for w in command("length", "out")], "lacks generator.json"),
+        ([w.replace("toy:base", "offline:echo") for w in command("length", "out")], "answers in words"),
+        ([w.replace("toy:base", "toy:nowhere") for w in command("length", "out")], "lacks generator.json"),
     ):
         code, _, err = cli(*words)
         assert code == 2, words
@@ -207,8 +208,8 @@ def test_rounds_of_drawing_and_marking_make_red_pictures_and_go_on_after_a_kill(
 
 @pytest.mark.parametrize("way", ["best", "weighted", "dpo"])
 def test_a_device_with_little_memory_learns_the_same_in_parts(tmp_path, capsys, way):
-    from fullbench.training.generator.sheet_generator import SheetGenerator
     from fullbench.training.generator.tuning import Feedback, Manner, tune
+    from tests.training.generator.toy.sheet_generator import SheetGenerator
 
     class Small(SheetGenerator):
         most = 100

@@ -14,8 +14,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def sheets(folder: Path, steps: int = 40) -> Path:
     """A generator of sheets after a few steps: its pictures are blots, of many colours."""
-    from fullbench.training.generator.network import Shape
-    from fullbench.training.generator.sheet_generator import Lesson, train
+    from tests.training.generator.toy.network import Shape
+    from tests.training.generator.toy.sheet_generator import Lesson, train
 
     lesson = Lesson(Shape(width=32, depth=2, heads=2, patch=8), most=1, steps=steps, batch=16, lr=2e-3)
     generator = train(lesson, "cpu")

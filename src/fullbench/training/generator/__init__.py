@@ -1,1 +1,1 @@
-"""Generators of pictures: one small enough to train here, and their tuning by a judge's feedback."""
+"""Tuning of picture generators by the feedback of a judge."""

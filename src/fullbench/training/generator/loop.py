@@ -93,7 +93,7 @@ def tune_generator(
     done = Done()
     model, judge = specs.contestant(job.generator), specs.judge(job.judge)
     if not draws(model):
-        raise InputError(f"{job.generator!r} answers in words; a generator draws: sheets:, diffusers:")
+        raise InputError(f"{job.generator!r} answers in words. Give --generator diffusers:FOLDER.")
     asker = Asker(ledger, engine, budget, stop, quiet, done)
     course = _Course(job, manner, asker, model, judge, trainee(model, job.lora), step)
     done.spec = _by_policy(course) if manner.way == "ddpo" else _by_choices(course)

@@ -1,6 +1,6 @@
 """Does better judgement make a better generator? The whole loop on one GPU, in minutes, with nothing from the net.
 
-    python -m fullbench.training.generator.experiment --out FOLDER
+    python -m tests.training.generator.toy.experiment --out FOLDER
 
 A generator of sheets is trained from nothing on some prompts. On prompts that are new to it, it draws eight pictures
 for each of many places; every judge names the best and the worst of each eight; a copy of the generator learns to
@@ -26,13 +26,13 @@ import numpy as np
 import torch
 
 from fullbench.training.generator import tuning
-from fullbench.training.generator.eyes_judging import JUDGES, EyeJudge, accuracy, best_of, marks
-from fullbench.training.generator.network import Shape
-from fullbench.training.generator.sheet_generator import Lesson, SheetGenerator, train
-from fullbench.training.generator.sheets import MOST, SHARP, prompts_for
+from tests.training.generator.toy.eyes_judging import JUDGES, EyeJudge, accuracy, best_of, marks
+from tests.training.generator.toy.network import Shape
+from tests.training.generator.toy.sheet_generator import Lesson, SheetGenerator, train
+from tests.training.generator.toy.sheets import MOST, SHARP, prompts_for
 
 if TYPE_CHECKING:
-    from fullbench.training.generator.eyes_judging import Marks
+    from tests.training.generator.toy.eyes_judging import Marks
 
 CHOICES = 8
 """Pictures among which a judge chooses."""

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from fullbench.errors import InputError
-from fullbench.training.generator.network import Denoiser, Shape, words_of
 from fullbench.training.generator.planes import png_of
-from fullbench.training.generator.sheets import MOST, SIZE, Painter, prompts_for
+from tests.training.generator.toy.network import Denoiser, Shape, words_of
+from tests.training.generator.toy.sheets import MOST, SIZE, Painter, prompts_for
 
 FORGET = 0.1
 """The share of training pictures whose prompt is left out, so that guidance has something to lead away from."""
@@ -116,7 +116,7 @@ class SheetGenerator:
         folder.mkdir(parents=True, exist_ok=True)
         weights = {name: value.contiguous() for name, value in self.network.state_dict().items()}
         save_file(weights, folder / "weights.safetensors")
-        about = {"kind": "sheets", "shape": self.network.shape.values, "steps": self.steps, "guidance": self.guidance}
+        about = {"kind": "toy", "shape": self.network.shape.values, "steps": self.steps, "guidance": self.guidance}
         (folder / "generator.json").write_text(json.dumps(about, indent=2), encoding="utf-8")
 
     @classmethod

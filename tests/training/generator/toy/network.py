@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from fullbench.court.words import COLOURS, NUMBERS_EN
-from fullbench.training.generator.sheets import DRAWN, MOST, SIZE
+from tests.training.generator.toy.sheets import DRAWN, MOST, SIZE
 
 WORDS = ("", *NUMBERS_EN[1 : MOST + 1], *COLOURS, *DRAWN)
 """The words that are read; the first stands where there is none."""

@@ -1,4 +1,4 @@
-"""The generator of sheets as a contestant, `sheets:FOLDER?steps=24`."""
+"""Toy generator as a contestant, `toy:FOLDER?steps=24`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError
-from fullbench.models.factories import read_options
 from fullbench.models.local import place
 from fullbench.models.weights import fingerprint
 from fullbench.nouns.call import Usage
 from fullbench.nouns.digests import digest
-from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.nouns.model import Prompt, Reply
 from fullbench.nouns.picture import Picture
 from fullbench.training.generator.planes import png_of
 
 if TYPE_CHECKING:
-    from fullbench.training.generator.sheet_generator import SheetGenerator
+    from tests.training.generator.toy.sheet_generator import SheetGenerator
 
 FILES = ("generator.json", "weights.safetensors")
-_OPTIONS: Mapping[str, Callable[[str], Any]] = {
+OPTIONS: Mapping[str, Callable[[str], Any]] = {
     "device": str, "batch": int, "steps": int, "guidance": float, "seed": int, "label": str,
 }  # fmt: skip
 
@@ -47,9 +46,7 @@ class SheetModel:
     def __post_init__(self) -> None:
         lacking = [name for name in FILES if not (self.folder / name).is_file()]
         if lacking:
-            raise InputError(
-                f"the folder holds no generator of sheets: it lacks {', '.join(lacking)}", path=self.folder
-            )
+            raise InputError(f"the folder holds no toy generator: it lacks {', '.join(lacking)}", path=self.folder)
 
     @cached_property
     def _weights(self) -> str:
@@ -57,7 +54,7 @@ class SheetModel:
 
     @cached_property
     def name(self) -> str:
-        plain = f"sheets:{self.folder.resolve().name}@{self._weights[:8]}"
+        plain = f"toy:{self.folder.resolve().name}@{self._weights[:8]}"
         return f"{self.label or plain}#{digest(self.settings)[:8]}"
 
     @property
@@ -86,16 +83,9 @@ class SheetModel:
         """The generator, ready to draw; loaded once."""
         if self._loaded is None:
             device, _ = place(self.device, "auto", self.name)
-            from fullbench.training.generator.sheet_generator import SheetGenerator
+            from tests.training.generator.toy.sheet_generator import SheetGenerator
 
             self._loaded = SheetGenerator.load(self.folder, device)
             self._loaded.steps = self.steps or self._loaded.steps
             self._loaded.guidance = self._loaded.guidance if self.guidance is None else self.guidance
         return self._loaded
-
-
-def sheets(name: str, options: Mapping[str, str]) -> Model:
-    """The contestant that `sheets:FOLDER` names."""
-    if not name:
-        raise InputError("the spec 'sheets' names no folder; write sheets:FOLDER")
-    return SheetModel(Path(name), **read_options(f"sheets:{name}", options, _OPTIONS))

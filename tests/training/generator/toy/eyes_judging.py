@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fullbench.court.eyes import Sight
-from fullbench.training.generator.sheets import SHARP, kinds_of, rightness
+from tests.training.generator.toy.sheets import SHARP, kinds_of, rightness
 
 if TYPE_CHECKING:
     from multiprocessing.pool import Pool
