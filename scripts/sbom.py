@@ -1,7 +1,7 @@
-"""The bill of materials: what an installation is made of, as CycloneDX JSON, and the licences as a table.
+"""Bill of materials of an installation as CycloneDX JSON, and its licences as a table.
 
-    python -m scripts.sbom            write sbom.cdx.json and docs/licences.md
-    python -m scripts.sbom --check    exit code 1 where they are not what comes out
+    python -m scripts.sbom            write dist/sbom.cdx.json and docs/licences.md
+    python -m scripts.sbom --check    write nothing; exit code 1 if docs/licences.md is out of date
 
 Names, versions and hashes come from requirements.lock; licences and who needs what from the packages installed here.
 Nothing of the time or the machine goes in, so that the same lock gives the same bytes.
@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCK, SBOM, LICENCES = ROOT / "requirements.lock", ROOT / "sbom.cdx.json", ROOT / "docs" / "licences.md"
+LOCK, SBOM, LICENCES = ROOT / "requirements.lock", ROOT / "dist" / "sbom.cdx.json", ROOT / "docs" / "licences.md"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ;\\]+)(?: ; (?P<marker>[^\\]+?))? ?\\?$")
 SCOPES = {"core": "required", "extra": "optional", "development": "excluded"}
 SPDX = {
@@ -165,7 +165,7 @@ def table(listed: list[Part]) -> str:
         "# Licences",
         "",
         "What an installation is made of, and under which licence each part is, as the packages themselves state it.",
-        "Written by `make sbom` together with `sbom.cdx.json` (CycloneDX, with the hashes of `requirements.lock`).",
+        "Written by `make sbom`, together with `dist/sbom.cdx.json` (CycloneDX, with hashes from `requirements.lock`).",
         "fullbench itself is under Apache-2.0. *core* comes with every installation, *extra* with an optional part,",
         "*development* with the tests alone.",
         "",
@@ -181,18 +181,19 @@ def table(listed: list[Part]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.sbom", description="Write or check the bill of materials.")
-    parser.add_argument("--check", action="store_true", help="Write nothing; exit code 1 where a file differs.")
+    parser.add_argument("--check", action="store_true", help="Write nothing; exit code 1 if the licences differ.")
     check = parser.parse_args().check
     listed = parts()
-    texts = {SBOM: json.dumps(bill(listed), separators=(",", ":")) + "\n", LICENCES: table(listed)}
-    different = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in different:
-        if check:
-            print(f"{path.relative_to(ROOT)} is not what the lock gives; run make sbom")
-        else:
-            path.write_text(texts[path], encoding="utf-8")
-            print(f"written: {path.relative_to(ROOT)}")
-    return 1 if check and different else 0
+    licences = table(listed)
+    if check:
+        same = LICENCES.exists() and LICENCES.read_text(encoding="utf-8") == licences
+        print("The licences are up to date." if same else f"{LICENCES.relative_to(ROOT)} is out of date: run make sbom")
+        return 0 if same else 1
+    SBOM.parent.mkdir(exist_ok=True)
+    for path, text in ((SBOM, json.dumps(bill(listed), separators=(",", ":")) + "\n"), (LICENCES, licences)):
+        path.write_text(text, encoding="utf-8")
+        print(f"written: {path.relative_to(ROOT)}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -68,9 +68,10 @@ def test_changelog_and_package_agree_on_the_version():
 
     root = Path(__file__).parents[1]
     changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    versions = [line for line in changes.split("\n") if line.startswith("## ") and line != "## Unreleased"]
-    assert versions[0].startswith(f"## {fullbench.__version__} (")
-    assert all(re.fullmatch(r"## \d+\.\d+\.\d+ \(20\d\d-\d\d-\d\d\)", line) for line in versions), "each has its date"
+    versions = [line for line in changes.split("\n") if line.startswith("## ")]
+    released = versions[1:] if versions[0].endswith(" (unreleased)") else versions
+    assert all(re.fullmatch(r"## \d+\.\d+\.\d+ \((unreleased|20\d\d-\d\d-\d\d)\)", line) for line in versions)
+    assert not released or released[0].startswith(f"## {fullbench.__version__} (20"), "a release has its date"
     assert f'version = "{fullbench.__version__}"' in (root / "pyproject.toml").read_text(encoding="utf-8")
     assert f"version: {fullbench.__version__}" in (root / "CITATION.cff").read_text(encoding="utf-8")
 
