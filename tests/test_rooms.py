@@ -1,6 +1,6 @@
-"""The house as it stands: no import cycle, nouns on the standard library alone, nobody imports a paper from outside.
+"""Imports between packages: rules that the layers in `.importlinter` cannot express.
 
-Imports inside functions and for type checkers alone count like all others, which import-linter does not see to.
+Imports inside functions and for type checkers count like all others.
 """
 
 from __future__ import annotations
@@ -11,6 +11,78 @@ from collections import defaultdict
 from pathlib import Path
 
 SRC = Path(__file__).parents[1] / "src"
+
+BASE = "nouns files stats columns figures"
+DATA = f"{BASE} ledger reports"
+MODELS = "reading models judges court"
+MAY_IMPORT = {
+    "nouns": "errors",
+    "reading": "nouns",
+    "files": "nouns",
+    "stats": "nouns",
+    "columns": "nouns",
+    "models": "nouns files",
+    "figures": "nouns columns stats",
+    "ledger": "nouns columns",
+    "reports": "nouns files stats figures",
+    "judges": "nouns files reading models",
+    "court": "nouns reading models judges",
+    "reproduce": BASE,
+    "benchmarks": f"{BASE} reading judges court",
+    "studies": f"{DATA} {MODELS}",
+    "audit": f"{DATA} {MODELS} studies",
+    "training": f"{DATA} models judges court studies",
+    "web": f"{DATA} studies audit",
+    "cli": f"{DATA} {MODELS} studies audit training web",
+    "testing": f"{DATA} {MODELS} studies audit",
+    "errors": "",
+    "cache": "",
+    "hygiene": "",
+    "pixels": "nouns",
+    "picture_metadata": "nouns",
+    "registry": "nouns",
+    "version": "",
+    "__init__": "nouns ledger studies",
+    "__main__": "cli",
+}
+"""Other packages that each package may import. Benchmarks and reproductions are loaded by the registry only."""
+SHARED = {"errors", "cache", "hygiene", "pixels", "picture_metadata", "registry", "version"}
+"""Modules that all packages except those in PLAIN may import."""
+PLAIN = {"nouns", "errors"}
+"""Packages that import only the standard library."""
+
+LIBRARIES = {
+    "torch": "judges models training",
+    "torchvision": "judges",
+    "open_clip": "judges",
+    "transformers": "judges models",
+    "safetensors": "judges",
+    "diffusers": "models training",
+    "peft": "training",
+    "ray": "studies",
+    "litellm": "models",
+    "cv2": "models",
+    "rapidocr": "models",
+    "xllamacpp": "models",
+    "aiohttp": "models",
+    "huggingface_hub": "files judges",
+    "vl_convert": "reports",
+    "pyarrow": "columns files ledger",
+    "duckdb": "ledger",
+    "psycopg": "ledger",
+    "boto3": "ledger",
+    "botocore": "ledger",
+    "cryptography": "ledger",
+    "fastapi": "web cli",
+    "starlette": "web",
+    "pydantic": "web",
+    "sqlalchemy": "web cli",
+    "alembic": "web",
+    "uvicorn": "cli",
+    "typer": "cli",
+    "pytest": "testing",
+}
+"""Packages that may import each heavy or optional library."""
 
 
 def modules() -> dict[str, Path]:
@@ -66,13 +138,36 @@ def test_nothing_outside_imports_a_paper_and_no_paper_another():
     assert dict(crossed) == {}
 
 
-def test_the_nouns_import_the_standard_library_only():
-    allowed = {*sys.stdlib_module_names, "fullbench.nouns", "fullbench.errors"}
-    strange = {
-        (name, target)
+def package_imports() -> set[tuple[str, str, str]]:
+    """Return the package, the module and the target of every import."""
+    return {
+        (name.split(".")[1] if "." in name else "__init__", name, target)
         for name, file in modules().items()
-        if name.startswith("fullbench.nouns")
         for target in imports(file)
-        if not (target.split(".")[0] in allowed or ".".join(target.split(".")[:2]) in allowed)
     }
-    assert strange == set()
+
+
+def test_each_package_imports_only_the_packages_of_its_row():
+    wrong = []
+    for package, name, target in package_imports():
+        # `fullbench` itself loads names on demand from many packages, so nothing inside may import it.
+        root, inside = [*target.split("."), "__init__"][:2]
+        allowed = {package, *MAY_IMPORT[package].split(), *(() if package in PLAIN else SHARED)}
+        if root == "fullbench" and inside not in allowed:
+            wrong.append((name, target))
+    assert wrong == []
+
+
+def test_nouns_and_errors_import_the_standard_library_only():
+    allowed = {*sys.stdlib_module_names, "fullbench"}
+    targets = {(name, target) for package, name, target in package_imports() if package in PLAIN}
+    assert [(name, target) for name, target in targets if target.split(".")[0] not in allowed] == []
+
+
+def test_heavy_libraries_are_imported_only_where_they_are_needed():
+    wrong = []
+    for package, name, target in package_imports():
+        library = target.split(".")[0]
+        if library in LIBRARIES and package not in LIBRARIES[library].split():
+            wrong.append((name, target))
+    assert wrong == []

@@ -24,7 +24,10 @@ from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Verdict
 
 if TYPE_CHECKING:
-    from fullbench.stats.arrays import Floats
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 WINDOWS = 5
 
