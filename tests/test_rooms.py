@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 SRC = Path(__file__).parents[1] / "src"
@@ -93,6 +94,7 @@ def modules() -> dict[str, Path]:
     return named
 
 
+@cache
 def imports(file: Path) -> set[str]:
     """Every module or name that a file imports, wherever in it."""
     wanted: set[str] = set()
