@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from fullbench.errors import InputError
-from fullbench.ledger import schema
+from fullbench.ledger import rows, schema
 from fullbench.ledger.chain import Chain, Head
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.call import Call
@@ -38,7 +38,6 @@ def fill(place, folder):
         one.add(Failure("c", "j", 0, "time-out"), verdict(7, judge="k", exchanges=(Call("x", "it is 7"),)))
         one.declare("judge", "j", {"model": "评委", "temperature": 0})
         one.alias("judge", "k", "l")
-        one.keep_rows("case_samples", [("c", "[1]")])
         one.keep_rows("signatures", [("1-00", "key", "signed", 1.0)])
         one.flush()
         assert one.verify() == []
@@ -225,6 +224,31 @@ def rewrite(place):
             for number, table, row in sorted(found, key=lambda entry: entry[0]):
                 (*_, link) = chain.seal(table, [row])[0]
                 connection.execute(f"UPDATE {table} SET link = '{link}' WHERE writer = '{who}' AND number = {number}")
+
+
+def test_rows_of_an_older_seal_are_checked_by_the_columns_that_it_covers(tmp_path, monkeypatch):
+    """A made-up seal without the last two columns of verdicts; what is put there later is found."""
+    older, path = schema.SEALS - 1, tmp_path / "x.ledger"
+    covered = ", ".join(schema.TABLES["verdicts"].split(", ")[:-2])
+    monkeypatch.setitem(schema.SEALED, older, {**schema.TABLES, "verdicts": covered})
+    schema.sealed_width.cache_clear()
+    Ledger(path).close()
+    chain, row = Chain.begin(), rows.verdict_row(verdict(1, text=""), "default", lambda *_: "")
+    with intruder(str(path)) as connection:
+        for table, short in (("verdicts", row[:-2]), ("commits", (5.0, older))):
+            names = (*schema.columns(table)[: len(short)], *SEAL)
+            (sealed,) = chain.seal(table, [short])
+            connection.execute(
+                f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})", sealed
+            )
+        with Ledger(path, read_only=True) as ledger:
+            assert ledger.verify() == []
+            connection.execute("UPDATE verdicts SET cached = 7")
+            (problem,) = ledger.verify()
+    assert "of verdicts" in problem
+    assert "was changed" in problem
+    monkeypatch.undo()
+    schema.sealed_width.cache_clear()
 
 
 def test_a_head_has_its_shape():

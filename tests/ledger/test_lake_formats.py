@@ -1,8 +1,7 @@
-"""What a lake holds is the ledger's, row by row: where rows stand within others, and in lakes of former formats."""
+"""What a lake holds is the ledger's, row by row, also if rows are stored within others; other formats are refused."""
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,30 +13,15 @@ from fullbench.ledger.lake import manifest, writing
 from fullbench.ledger.lake.inlined import Places
 from fullbench.ledger.lake.stores import Folder
 from fullbench.nouns.call import Call, Usage
-from tests.journeys.commands import cli
-from tests.ledger.lakes import DOORS, fill
+from tests.journeys.commands import call, cli
+from tests.ledger.lakes import fill
 
-FIXTURES = Path(__file__).parent / "fixtures"
 USED = Usage(1, 0, 700, 40, 0.002, 1.25)
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("FULLBENCH_CACHE", str(tmp_path / "own-cache"))
-
-
-@pytest.fixture(params=[1, 2])
-def format_(request) -> int:
-    return request.param
-
-
-@pytest.fixture
-def old(format_, tmp_path) -> tuple[Path, Path]:
-    """A ledger and its lake of a former format; copies, for what is checked in stays as it was written."""
-    name = "v4_sealed.ledger"
-    shutil.copytree(FIXTURES / f"{name}.pictures", tmp_path / f"{name}.pictures")
-    shutil.copytree(FIXTURES / {1: "v4_sealed.lake", 2: "v4_second.lake"}[format_], tmp_path / "lake")
-    return shutil.copy(FIXTURES / name, tmp_path / name), tmp_path / "lake"
 
 
 def rows(place: Path) -> dict[str, list[tuple]]:
@@ -55,10 +39,6 @@ def rows(place: Path) -> dict[str, list[tuple]]:
         }
 
 
-def formats(lake: Path) -> list[int]:
-    return [entry.format for entry in manifest.read(Folder(lake))]
-
-
 def same(ledger: Path, lake: Path) -> None:
     """A lake, and the ledger that it becomes again, are the ledger that it came from."""
     assert rows(lake) == rows(ledger)
@@ -71,29 +51,22 @@ def same(ledger: Path, lake: Path) -> None:
         assert list(one.verdicts()) == list(two.verdicts())
 
 
-def test_a_lake_of_a_former_format_is_read_and_verified_as_ever(format_, old):
-    ledger, lake = old
-    assert formats(lake) == [format_]
-    same(ledger, lake)
-    assert cli(*DOORS["card"], "--ledger", lake).stdout == cli(*DOORS["card"], "--ledger", ledger).stdout
-
-
-def test_what_is_new_is_added_to_it_in_the_newest(format_, old):
-    ledger, lake = old
-    fill(ledger, seed=9, first=50, items=1)
-    cli("lake", "write", ledger, "--out", lake)
-    assert formats(lake) == [format_, 3]
-    same(ledger, lake)
-    assert cli(*DOORS["report"], "--ledger", lake).stdout == cli(*DOORS["report"], "--ledger", ledger).stdout
-
-
-def test_a_changed_byte_of_a_former_format_is_found(old):
-    _, lake = old
-    for victim in sorted((lake / "segments").rglob("*.parquet"))[:3]:
-        whole = victim.read_bytes()
-        victim.write_bytes(whole[:-20] + bytes([whole[-20] ^ 1]) + whole[-19:])
-        assert "was changed" in cli("lake", "verify", lake, code=1).stdout
-        victim.write_bytes(whole)
+@pytest.mark.parametrize(
+    ("other", "advice"),
+    [(manifest.FORMAT - 1, "use the build that wrote it."), (manifest.FORMAT + 1, "Install a newer fullbench.")],
+)
+def test_a_lake_of_another_format_is_refused(tmp_path, other, advice):
+    place, lake = tmp_path / "x.ledger", tmp_path / "lake"
+    fill(place, items=1)
+    cli("lake", "write", place, "--out", lake)
+    entry = lake / manifest.name_of(1)
+    entry.write_text(entry.read_text().replace(f'"format": {manifest.FORMAT}', f'"format": {other}'))
+    said = f"{lake}: the lake has format {other}, and this fullbench reads format {manifest.FORMAT}. "
+    for command in (("lake", "verify", lake), ("report", "--ledger", lake), ("lake", "write", place, "--out", lake)):
+        code, done = call(*command)
+        assert code == 2, done.output
+        assert said in " ".join(done.stderr.split())
+        assert advice in " ".join(done.stderr.split())
 
 
 def hearing(ledger: Ledger, number: int, *, said: str = "两条腿 [[3]]") -> tuple[Case, Call]:

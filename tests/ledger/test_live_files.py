@@ -14,7 +14,7 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.errors import LedgerError
-from fullbench.ledger import live_files, log_marks, saving, schema
+from fullbench.ledger import live_files, log_marks, saving
 from fullbench.nouns.picture import Picture
 from tests.cli.test_interrupt import CASES, ITEMS, calls, data, start, wait_for  # noqa: F401  (`data` is a fixture)
 from tests.fake_server import FakeServer
@@ -233,7 +233,7 @@ def test_the_rescue_keeps_every_row_that_can_be_read(tmp_path):
             with suppress(sqlite3.DatabaseError):
                 found = plain.execute("SELECT rowid, * FROM verdicts WHERE rowid = ?", row[:1]).fetchone()
                 readable += [row[1]] if found == row else []
-        saving.save_readable(plain, schema.VERSION, tmp_path / "saved.ledger")
+        saving.save_readable(plain, tmp_path / "saved.ledger")
     assert 0 < len(readable) < 500
     with closing(sqlite3.connect(tmp_path / "saved.ledger")) as saved:
         assert {key for (key,) in saved.execute("SELECT case_key FROM verdicts")} >= set(readable)

@@ -17,6 +17,7 @@ from fullbench.errors import LedgerError
 from fullbench.ledger import postgres as postgres_ledger
 from fullbench.ledger.postgres_arrays import numbers, storable, texts
 from fullbench.ledger.store import Ledger
+from tests.journeys.commands import cli
 from tests.ledger.making import case, verdict
 from tests.ledger.test_survival import child
 from tests.postgres import Postgres, programs
@@ -200,7 +201,7 @@ def test_what_is_no_ledger_is_refused_and_left_alone(postgres):
         with pytest.raises(LedgerError, match="not a ledger's"):
             Ledger(place)
         server.execute(f"COMMENT ON SCHEMA {postgres_ledger.SPACE} IS 'fullbench ledger, schema 99'")
-        with pytest.raises(LedgerError, match="schema 99 and this fullbench knows"):
+        with pytest.raises(LedgerError, match=r"has version 99, .* Install a newer fullbench"):
             Ledger(place)
     with pytest.raises(LedgerError, match=r"createdb|cannot be reached"):
         Ledger(place.rpartition("/")[0] + "/nowhere")
@@ -260,3 +261,17 @@ def test_columns_arrive_on_the_server_as_they_were(asked, words, floats):
     assert found == [None if word is None else storable(word) for word in words]
     assert list(map(repr, reals)) == list(map(repr, floats))
     assert integers == whole
+
+
+def test_a_backup_of_a_server_is_a_file_with_the_same_head(postgres, tmp_path):
+    place = postgres.database()
+    with Ledger(place) as ledger:
+        ledger.add(case(1), verdict(1))
+        ledger.flush()
+        head = ledger.head()
+    assert str(head) in cli("ledger", "backup", place, "--to", tmp_path / "safe.ledger").stdout
+    with Ledger(tmp_path / "safe.ledger") as copied:
+        assert copied.verify(head) == []
+        assert list(copied.verdicts()) == [verdict(1)]
+        copied.add(verdict(2))
+        assert copied.verify(head) == []

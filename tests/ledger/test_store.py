@@ -169,7 +169,6 @@ def test_nothing_can_be_changed_or_taken_out(place):
         ledger.declare("judge", "j", {"newer": 1})
         ledger.add(case(1), verdict(1, exchanges=(Call("x", "reply"),)), Failure("c", "j", 0, "no"))
         ledger._writer.keep("pictures", ("d", "image/png", None))
-        ledger._writer.keep("case_samples", ("c", "[1]"))
         ledger._writer.keep("signatures", ("1-00", "key", "signed", 1.0))
         ledger.alias("judge", "j", "k")
     with intruder(place, disarmed=False) as connection:

@@ -1,4 +1,4 @@
-"""Studies share what was paid for and never meet; names and people of older ledgers are read as they are today."""
+"""Studies share what was paid for and never meet; names and people are read as they are today."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Circumstances, Failure, Verdict
 from tests.ledger.making import case, verdict
-from tests.ledger.older import old_key, old_ledger
 
 
 def pair(item: Item, *said: tuple[str, int, str]) -> Case:
@@ -132,11 +131,10 @@ def test_five_votes_stay_five_and_the_latest_of_each_person_counts(place):
         assert ledger.heard("human", [(case(1).key, 0)], rater="w9") == set()
 
 
-def test_people_of_older_ledgers_are_raters(tmp_path):
-    path = tmp_path / "old.ledger"
+def test_people_who_are_named_as_judges_or_trials_are_raters(place):
     votes = [replace(verdict(1, judge="human"), trial=trial) for trial in range(3)]
-    old_ledger(path, [case(1), *votes, verdict(1, judge="human:Ann", mark=1.0), verdict(1, judge="humanoid")])
-    with Ledger(path) as ledger:
+    with Ledger(place) as ledger:
+        ledger.add(case(1), *votes, verdict(1, judge="human:Ann", mark=1.0), verdict(1, judge="humanoid"))
         assert [(v.judge, v.trial, v.rater) for v in ledger.verdicts()] == [
             ("human", 0, ""), ("human", 0, "1"), ("human", 0, "2"), ("human", 0, "Ann"), ("humanoid", 0, ""),
         ]  # fmt: skip
@@ -150,37 +148,23 @@ def test_people_of_older_ledgers_are_raters(tmp_path):
         assert ledger.verify() == []
 
 
-def test_the_contents_and_samples_of_an_older_ledger_are_told_apart(tmp_path):
-    path = tmp_path / "old.ledger"
-    items = [Item.ask("x", text) for text in ("first", "second")]
-    meetings = [pair(item, ("a", 0, "yes"), ("a", 1, "no"), ("b", 0, "hm")) for item in items]
-    cases = [Case(made.item, made.responses[:2], Choice(2)) for made in meetings]
-    cases += [Case(made.item, made.responses[1:], Choice(2)) for made in meetings]
-    rulings = [replace(Verdict.of(made, "j", [1.0, 0.0]), case=old_key(made), samples=()) for made in cases]
+def test_samples_of_one_contestant_are_distinguished(place):
+    item = Item.ask("x", "first")
+    meeting = pair(item, ("a", 0, "yes"), ("a", 1, "no"), ("b", 0, "hm"))
+    cases = [Case(item, responses, Choice(2)) for responses in (meeting.responses[:2], meeting.responses[1:])]
     bare = Verdict("label", "human", "x", ("a",), "score:1-5", marks=(1.0,))
-    chain = old_ledger(path, [*cases, *rulings, bare])
-    with Ledger(path, read_only=True) as ledger:
-        head = ledger.head()
-    with Ledger(path) as ledger:
-        assert ledger.studies() == ["default", "default~2"]
-        assert [(told["name"], told["verdicts"]) for told in ledger.describe()["studies"]] == [
-            ("default", 3),
-            ("default~2", 2),
-        ]
+    with Ledger(place) as ledger:
+        ledger.add(*cases, *(Verdict.of(made, "j", [1.0, 0.0]) for made in cases), bare)
         record = ledger.record()
-        assert record.items["x"].question == "first"
-        assert ledger.record(study="default~2").items["x"].question == "second"
         assert {v.shown for v in record} == {(("a", 0), ("a", 1)), (("a", 1), ("b", 0)), (("a", 0),)}
         assert record.responses["x", "a", 1].text == "no"
-        assert ledger.verify(head) == []
         assert list(record.duels())
-        # Cases that are made from what the ledger holds are those that were heard.
+        # Cases that are made from what the ledger holds are those that were judged.
         said = {(r.contestant, r.sample): r for r in ledger.responses(study="default")}
-        again = Case(items[0], (said["a", 1], said["b", 0]), Choice(2))
+        again = Case(item, (said["a", 1], said["b", 0]), Choice(2))
         assert ledger.heard("j", [(again.key, 0)]) == {(again.key, 0)}
         ledger.add(again)
         assert ledger.verify() == []
-    assert chain.number > 0
 
 
 def test_a_name_takes_over_what_its_former_name_was_paid_for(place):

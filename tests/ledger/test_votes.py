@@ -227,26 +227,26 @@ def test_a_rater_leaves_with_what_they_wrote(crowded):
 
 
 def test_people_as_judges_and_trials_leave_as_raters(tmp_path):
-    from tests.ledger.older import old_ledger
-
-    path = tmp_path / "old.ledger"
+    path = tmp_path / "x.ledger"
     votes = [verdict(1, judge="human:Ann", text="from Ann"), replace(verdict(1, judge="human", text="two"), trial=2)]
-    old_ledger(path, [case(1), *votes, verdict(1)])
+    with Ledger(path) as ledger:
+        ledger.add(case(1), *votes, verdict(1))
     with copied(path, "rater:Ann", "rater:2") as ledger:
         assert ledger.record().judges == ["j"]
         assert b"from Ann" not in whole(ledger)
 
 
 def test_a_copy_to_give_away_has_ids_in_place_of_names(tmp_path):
-    """People as judges of the first release, raters of a label file, a pilot's and an author: no name in any byte; the
-    same person is the same id, every vote, word and figure stays, and the command can be typed again."""
-    from tests.ledger.older import old_ledger
-
-    path, target = tmp_path / "old.ledger", tmp_path / "away.ledger"
+    """People as judges, raters of a label file, a pilot's and an author: no name in any byte; the same person is the
+    same id, every vote, word and figure stays, and the command can be typed again."""
+    path, target = tmp_path / "x.ledger", tmp_path / "away.ledger"
     names = ("Wilhelmina", "Bartholomew", "欧阳娜娜", "Ignatius")
-    old_ledger(path, [case(1), case(2), verdict(1, judge=f"human:{names[0]}", text="so"), verdict(1)])
     with Ledger(path) as ledger:
         ledger.add(
+            case(1),
+            case(2),
+            verdict(1, judge=f"human:{names[0]}", text="so"),
+            verdict(1),
             verdict(2, judge="human", rater=names[0].lower(), text="again"),
             verdict(1, judge="human", rater=names[1], mark=2.0),
             verdict(1, judge="human", rater=names[1], mark=3.0, revision=1),

@@ -37,14 +37,15 @@ def backup(
         raise InputError(f"{to}: there is a file already, and a backup never replaces one; name another")
     if not database(source).exists():
         raise InputError(f"{source}: there is no ledger here; check the path")
-    try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        database(source).back_up(to)
-    except OSError as error:
-        raise InputError(f"{to}: the backup cannot be written ({error.strerror or error})") from error
-    with Ledger(to, read_only=True) as copied, Ledger(source, read_only=True) as original:
-        head = copied.head()
-        count = _copy_pictures(original, copied, pictures, quiet=quiet)
+    with Ledger(source, read_only=True) as original:  # refuses what is no ledger before anything is written
+        try:
+            to.parent.mkdir(parents=True, exist_ok=True)
+            database(source).back_up(to)
+        except OSError as error:
+            raise InputError(f"{to}: the backup cannot be written ({error.strerror or error})") from error
+        with Ledger(to, read_only=True) as copied:
+            head = copied.head()
+            count = _copy_pictures(original, copied, pictures, quiet=quiet)
     typer.echo(f"{to}: a backup of {source}, {to.stat().st_size:,} bytes; head {head}")
     if count is None:
         typer.echo(f"its pictures stay where they are, in {original.pictures.place}")
@@ -78,7 +79,7 @@ def upgrade(
 ) -> None:
     """Bring an older ledger to the newest schema, in one transaction, while nobody else writes, after a backup.
 
-    Whatever only reads works without it. Whatever writes does the same by itself.
+    Commands that write do the same by themselves; commands that only read say that it is needed.
     Example: fullbench ledger upgrade old.ledger
     """
     from fullbench.ledger import schema

@@ -229,10 +229,6 @@ class Adder:
 
 
 def _keys(response: Response, naming: Naming | None) -> set[str]:
-    """The keys under which this response may have been kept: those of its contestant's former names too, and the one
-    without a number, as the first release had it."""
+    """The keys under which this response may have been kept: those of its contestant's former names too."""
     formers = (response.contestant,) if naming is None else naming.formers("contestant", [response.contestant])
-    same = {
-        replace(response, contestant=name, sample=sample).key for name in formers for sample in (response.sample, 0)
-    }
-    return {response.key, *same}
+    return {response.key, *(replace(response, contestant=name).key for name in formers)}

@@ -20,13 +20,13 @@ def carry(source: str, target: str, *, pictures: str | None = None) -> dict[str,
     """Bring over what the target lacks, in one transaction: how many rows of each table.
 
     None, and nothing done, where it cannot be done with the seals: the target holds rows of its own, or the source is
-    of an older schema or a lake, which has no seals to give.
+    a lake, which has no seals to give.
     """
     here, there = database(source), database(target)
     if here.place == there.place:
         raise LedgerError(f"{here.place}: a ledger is not copied onto itself")
     here.prepare(read_only=True)
-    if here.brings_pictures or here.stored_version() != schema.VERSION:
+    if here.brings_pictures:
         return None
     if _lacks_its_end(here):  # a copy chained anew is the way out of that
         return None
@@ -78,9 +78,6 @@ def _homeless_pictures(here: Database) -> bool:
 def _append(reader: Connection, writer: Connection) -> dict[str, int] | None:
     """Add the rows that came after those that are there; None where what is there is not how the source began."""
     known = chain.head(writer)
-    oldest = reader.execute("SELECT min(seal) FROM commits").fetchone()[0]
-    if oldest is not None and oldest < schema.OLDEST_WRITER:  # which tables that are made anew do not let in
-        return None
     if chain.head(reader, known.commits) != known:
         return None
     last = dict(writer.execute("SELECT writer, max(number) FROM commits GROUP BY writer"))

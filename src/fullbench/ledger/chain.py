@@ -126,7 +126,7 @@ class _Sealed:
     def link_after(self, before: str) -> str | None:
         """The digest that it should have; None where it has content that its seal cannot have covered."""
         width = schema.sealed_width(self.table, self.seal)
-        if self.row[width:] and self.row[width:] != schema.defaults(self.table, self.seal):
+        if self.row[width:] and self.row[width:] != tuple(schema.defaults(self.table).values())[width:]:
             return None
         try:
             return link_of(before, self.table, self.writer, self.number, self.row[:width])

@@ -143,11 +143,6 @@ class Database(Protocol):
         """Make the ledger where there is none, bring an older one up to date, refuse what is no ledger of ours."""
         ...
 
-    @property
-    def own_commits(self) -> int | None:
-        """How many commits are the ledger's own; None where all are. Of an older ledger a newer copy is read."""
-        ...
-
     def make(self) -> None:
         """Make the tables of a ledger without any row, not even its identity: for one that is brought here whole."""
         ...
@@ -157,7 +152,7 @@ class Database(Protocol):
         ...
 
     def stored_version(self) -> int:
-        """The schema that the ledger has, whatever this code reads it as."""
+        """Return the version of the ledger that is there."""
         ...
 
     def back_up(self, target: Path) -> None:
@@ -245,8 +240,6 @@ class Database(Protocol):
     def vacuum(self, *, dry_run: bool) -> int:
         """Give free space back; the bytes that were freed, or would be."""
         ...
-
-    def version(self, reader: Connection) -> int: ...
 
     def size(self, reader: Connection) -> int:
         """Bytes on disk."""

@@ -93,7 +93,7 @@ class Leaving:
             f"SELECT case_key FROM study_cases WHERE study IN ({marks}) UNION "
             f"SELECT case_key FROM verdicts WHERE study IN ({marks}) EXCEPT "
             f"SELECT case_key FROM study_cases WHERE study NOT IN ({marks}) EXCEPT "
-            f"SELECT case_key FROM verdicts WHERE study NOT IN ({marks}, '')"
+            f"SELECT case_key FROM verdicts WHERE study NOT IN ({marks})"
         )
         return {key for (key,) in reader.execute(sql, names * 4)}
 
@@ -144,7 +144,7 @@ class Leaving:
         keys = {
             "pictures": ("digest", self.pictures), "items": ("key", self.items), "responses": ("key", self.responses),
             "cases": ("key", self.cases), "calls": ("id", self.calls), "study_items": ("item_key", self.items),
-            "study_cases": ("case_key", self.cases), "case_samples": ("case_key", self.cases),
+            "study_cases": ("case_key", self.cases),
             "failures": ("key", self.items | self.cases),
         }  # fmt: skip
         if table not in keys:

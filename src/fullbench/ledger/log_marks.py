@@ -33,13 +33,12 @@ MISSING = "log missing"
 
 def open_marks(reader: Connection) -> list[str]:
     """Return the marks that end a chain and have no explanation yet, each as `WRITER NUMBER`."""
-    # Earlier builds explained all marks of a writer at once, by its name alone.
     sql = (
         "SELECT mark.writer || ' ' || mark.number FROM settings AS mark WHERE name = ? "
         "AND NOT EXISTS (SELECT 1 FROM commits AS later WHERE later.writer = mark.writer "
         "AND later.number > mark.number + 1) "
         "AND NOT EXISTS (SELECT 1 FROM settings AS note WHERE note.name IN (?, ?) "
-        "AND note.value IN (mark.writer, mark.writer || ' ' || mark.number))"
+        "AND note.value = mark.writer || ' ' || mark.number)"
     )
     return [mark for (mark,) in reader.execute(sql, (BEGUN, RECOVERED, MISSING))]
 

@@ -15,7 +15,7 @@ from fullbench.ledger.database import Connection
 from fullbench.ledger.rows import Row
 
 DEFAULT = "default"
-"""The study of what was added without one, and of ledgers that are older than studies."""
+"""The study of what was added without one."""
 
 CHUNK = 500
 

@@ -36,11 +36,10 @@ def voter(judge: str, trial: int, rater: str) -> tuple[str, int, str]:
 
 @dataclass(frozen=True)
 class Naming:
-    """What a name of a row is called today. `samples` numbers the answers in cases of the first release."""
+    """What a name of a row is called today."""
 
     judges: Mapping[str, str]
     contestants: Mapping[str, str]
-    samples: Mapping[str, tuple[int, ...]]
 
     @classmethod
     def read(cls, reader: Connection) -> Naming:
@@ -50,26 +49,24 @@ class Naming:
     @classmethod
     def beside(cls, reader: Connection, *queries: tuple[str, Sequence[Any]]) -> tuple[Naming, list[list[Row]]]:
         """The aliases, and the rows of other queries that come by the same way over the network."""
-        renamed, numbered, *others = reader.together(
+        renamed, *others = reader.together(
             ("SELECT role, former, name FROM aliases ORDER BY rowid", ()),
-            ("SELECT case_key, samples FROM case_samples", ()),
             *queries,
         )
-        return cls._of(renamed, numbered), others
+        return cls._of(renamed), others
 
     @classmethod
-    def _of(cls, renamed: Sequence[Row], numbered: Sequence[Row]) -> Naming:
+    def _of(cls, renamed: Sequence[Row]) -> Naming:
         names: dict[str, dict[str, str]] = {"judge": {}, "contestant": {}}
         for role, former, name in renamed:
             names[role][former] = name
         followed = {role: {former: _end(former, direct) for former in direct} for role, direct in names.items()}
-        samples = {key: tuple(orjson.loads(text)) for key, text in numbered}
-        return cls(followed["judge"], followed["contestant"], samples)
+        return cls(followed["judge"], followed["contestant"])
 
     @property
     def plain(self) -> bool:
         """Whether all names but those of people are today's."""
-        return not (self.judges or self.contestants or self.samples)
+        return not (self.judges or self.contestants)
 
     def formers(self, role: str, names: Iterable[str]) -> tuple[str, ...]:
         """These names and all that they once were."""
@@ -92,7 +89,7 @@ class Naming:
             values += (PEOPLE, person.removeprefix(PERSON))
         return f"({' OR '.join(clauses)})", tuple(values)
 
-    def vote(self, case: str, row: Vote) -> Vote:
+    def vote(self, row: Vote) -> Vote:
         """What some columns of a verdict's row hold today."""
         judge, trial, rater, contestants, samples = row
         if judge.startswith(PEOPLE):
@@ -102,8 +99,6 @@ class Naming:
         if self.contestants:
             today = [self.contestants.get(name, name) for name in orjson.loads(contestants)]
             contestants = orjson.dumps(today).decode()
-        if self.samples and samples == "[]" and case in self.samples:
-            samples = orjson.dumps(self.samples[case]).decode()
         return judge, trial, rater, contestants, samples
 
     def verdict(self, verdict: Verdict) -> Verdict:
@@ -117,7 +112,6 @@ class Naming:
             trial=trial,
             rater=rater,
             contestants=tuple(self.contestants.get(name, name) for name in verdict.contestants),
-            samples=verdict.samples or self.samples.get(verdict.case, ()),
         )
 
     def response(self, response: Response) -> Response:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from urllib.parse import quote
@@ -25,20 +22,11 @@ from fullbench.ledger.trouble import BUSY_SECONDS, plainly
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Opened:
-    """What to connect to: the ledger, or a copy of an older one in the newest schema, for reading."""
+def prepare(path: Path, *, read_only: bool) -> tuple[str, ...]:
+    """Make the ledger where there is none, bring an older one up to date, refuse what is no ledger of ours.
 
-    path: Path
-    version: int
-    commits: int | None = None
-    """How many commits the ledger itself has, where this is a copy: bringing it up to date added one."""
-    missing_logs: tuple[str, ...] = ()
-    """The writers whose last rows were in a write-ahead log that was not beside the file."""
-
-
-def prepare(path: Path, *, read_only: bool) -> Opened:
-    """Make the ledger where there is none, bring an older one up to date, refuse what is no ledger of ours."""
+    Return the writers whose last rows were in a write-ahead log that is not next to the file.
+    """
     if not path.exists():
         if read_only:
             raise LedgerError(f"{path}: there is no ledger here; check the path, or run something that makes one")
@@ -56,16 +44,13 @@ def prepare(path: Path, *, read_only: bool) -> Opened:
         connection = connect(path, read_only=True)
         try:
             version = schema.version_of(connection)
-            _check_version(path, version)
-            marked = log_marks.open_marks(SqliteConnection(connection)) if version >= schema.READ_IN_PLACE else []
+            migrations.refuse_other_versions(path, version, read_only=read_only)
+            marked = log_marks.open_marks(SqliteConnection(connection))
         finally:
             connection.close()
-        if version < schema.READ_IN_PLACE and read_only:
-            return _copy_brought_up(path, version)
-        if version < schema.VERSION and not read_only:
+        if version < schema.VERSION:
             _bring_up(path)
-            version = schema.VERSION
-        return Opened(path, version, None, _explained(path, marked, log_at_hand, read_only))
+        return _explained(path, marked, log_at_hand, read_only)
 
 
 def _explained(path: Path, marked: Sequence[str], log_at_hand: bool, read_only: bool) -> tuple[str, ...]:
@@ -197,7 +182,7 @@ def _look(path: Path) -> None:
         raise LedgerError(
             f"{path}: this is another program's database, not a ledger; it was left untouched: name another path"
         )
-    _check_version(path, version)
+    migrations.refuse_other_versions(path, version)
 
 
 def _marks(path: Path) -> tuple[int, int]:
@@ -218,14 +203,6 @@ def without_log(path: Path) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def _check_version(path: Path, version: int) -> None:
-    if version > schema.VERSION:
-        raise LedgerError(
-            f"{path}: the ledger has schema {version} and this fullbench knows up to {schema.VERSION}; it was left "
-            "untouched: install a newer fullbench"
-        )
-
-
 def _bring_up(path: Path) -> None:
     """Bring an older ledger to the newest schema, after a backup, while nobody else can write."""
     connection = connect(path, read_only=False)
@@ -236,7 +213,9 @@ def _bring_up(path: Path) -> None:
             connection.execute("ROLLBACK")
             return
         backup = _back_up(path, version)
-        migrations.migrate(connection)
+        for statement in migrations.statements(SqliteConnection(connection), version):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {schema.VERSION}")
         connection.execute("COMMIT")
     finally:
         connection.close()  # which undoes what is not committed
@@ -289,28 +268,6 @@ def written_whole(target: Path) -> Iterator[sqlite3.Connection]:
     finally:
         for suffix in ("", "-journal", "-wal", "-shm"):
             part.with_name(part.name + suffix).unlink(missing_ok=True)
-
-
-def _copy_brought_up(path: Path, version: int) -> Opened:
-    """A copy of an older ledger in the newest schema: reading changes nothing of the ledger itself."""
-    folder = Path(tempfile.mkdtemp(prefix="fullbench-ledger-"))
-    try:
-        copied = folder / path.name
-        back_up(path, copied)
-        connection = connect(copied, read_only=False)
-        try:
-            commits = 0
-            if version >= 3:
-                commits = connection.execute("SELECT count(*) FROM commits").fetchone()[0]
-            connection.execute("BEGIN IMMEDIATE")
-            migrations.migrate(connection)
-            connection.execute("COMMIT")
-        finally:
-            connection.close()
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return Opened(copied, version, commits)
 
 
 def _wal(path: Path) -> bool:

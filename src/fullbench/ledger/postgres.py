@@ -11,10 +11,7 @@ import json
 import logging
 import os
 import re
-import shutil
-import tempfile
 import time
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -28,7 +25,6 @@ from fullbench.ledger.ahead import Ahead
 from fullbench.ledger.database import Connection, FilesOfOthers, Rescued
 from fullbench.ledger.holding import Holds
 from fullbench.ledger.postgres_connection import SIGNS_OF_LIFE, SPACE, PostgresConnection, lock_number, ours
-from fullbench.ledger.sqlite import Sqlite
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +55,6 @@ class Postgres(FilesOfOthers):
         self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
         self._url = url
         self.place = shown(url)
-        self._copy: Sqlite | None = None
-        self._copied_version = 0
         self._ahead = Ahead(self._connect)
         self._holds = Holds(self.place, self._connect_bare, self.plainly)
         self.path = Path(f"{self.place.rpartition('/')[2] or 'server'}.ledger")
@@ -81,33 +75,9 @@ class Postgres(FilesOfOthers):
                 if read_only:
                     raise LedgerError(f"{self.place}: there is no ledger here; check the address")
                 version = self._create(connection)
-            elif version in postgres_schema.OLDER and read_only:
-                self._read_copy(connection, version)
-                return
-            elif version in postgres_schema.OLDER:
-                version = self._bring_up(connection)
-        if version != schema.VERSION:
-            raise LedgerError(
-                f"{self.place}: the ledger has schema {version} and this fullbench knows {schema.VERSION}; it was left "
-                "untouched: install the fullbench that fits"
-            )
-
-    def _read_copy(self, connection: PostgresConnection, version: int) -> None:
-        """Read an older ledger from a copy in the newest schema: reading changes nothing of the ledger itself."""
-        folder = Path(tempfile.mkdtemp(prefix="fullbench-ledger-"))
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        logger.warning(
-            "%s: the ledger has the older schema %d and is read from a copy, made anew each time; `fullbench ledger "
-            "upgrade` brings it up to date", self.place, version,
-        )  # fmt: skip
-        saving.save(connection, version, folder / self.path.name)
-        self._copied_version = version
-        self._copy = Sqlite(folder / self.path.name, "process")
-        self._copy.prepare(read_only=True)
-
-    @property
-    def own_commits(self) -> int | None:
-        return None if self._copy is None else self._copy.own_commits
+            migrations.refuse_other_versions(self.place, version, read_only=read_only)
+            if version < schema.VERSION:
+                self._bring_up(connection)
 
     def make(self) -> None:
         with self._connected() as connection:
@@ -116,32 +86,30 @@ class Postgres(FilesOfOthers):
     def _create(self, connection: PostgresConnection, *, bare: bool = False) -> int:
         """Make the tables, once, however many processes try; `bare` without an identity."""
         with self._alone(connection):
-            if version := self.version(connection):
+            if version := self._version_there(connection):
                 return version
             for statement in postgres_schema.made():
                 connection.raw.execute(ours(statement))
             if not bare:
-                migrations.begin(connection, [])
-            connection.raw.execute(ours(postgres_schema.FORBID_OLDER))
+                migrations.begin(connection)
         return schema.VERSION
 
-    def _bring_up(self, connection: PostgresConnection) -> int:
-        """To the newest schema, once, in one transaction: what is there stays as it is and gets columns beside it."""
+    def _bring_up(self, connection: PostgresConnection) -> None:
+        """Bring an older ledger to the newest schema, once, in one transaction, after a copy within the server."""
         with self._alone(connection):
-            if (version := self.version(connection)) not in postgres_schema.OLDER:
-                return version
-            for statement in postgres_schema.backup(version):
+            version = self._version_there(connection)
+            if version == schema.VERSION:  # another process was quicker
+                return
+            there = connection.raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SPACE,)).fetchall()
+            for statement in postgres_schema.backup(version, [table for (table,) in there]):
                 connection.raw.execute(ours(statement))
-            for statement in postgres_schema.steps_up(version):
-                connection.raw.execute(ours(statement))
-            if version == 3:
-                migrations.begin(connection, migrations.members(connection))
-                connection.raw.execute(ours(postgres_schema.FORBID_OLDER))
+            for statement in migrations.statements(connection, version):
+                connection.raw.execute(ours(postgres_schema.typed(statement)))
+            connection.raw.execute(ours(postgres_schema.COMMENT))
         logger.warning(
             "%s: the ledger was brought from schema %d to %d; as it was before, it is in the schema %s of the same "
             "database", self.place, version, schema.VERSION, postgres_schema.backup_space(version),
         )  # fmt: skip
-        return schema.VERSION
 
     @contextmanager
     def _alone(self, connection: PostgresConnection) -> Iterator[None]:
@@ -159,11 +127,9 @@ class Postgres(FilesOfOthers):
 
     def back_up(self, target: Path) -> None:
         with self._connected() as connection:
-            saving.save(connection, self._version_there(connection), target)
+            saving.save(connection, target)
 
     def connect(self, *, read_only: bool) -> Connection:
-        if self._copy is not None:
-            return self._copy.connect(read_only=True)
         if not read_only:
             self._holds.again()
         connection = self._ahead.taken()
@@ -261,9 +227,6 @@ class Postgres(FilesOfOthers):
 
     @contextmanager
     def settled(self, reader: Connection) -> Iterator[None]:
-        if self._copy is not None:
-            yield
-            return
         key = lock_number(SPACE)
         reader.execute("SELECT pg_advisory_lock(?)", (key,))
         try:
@@ -282,16 +245,11 @@ class Postgres(FilesOfOthers):
 
     def integrity(self, reader: Connection) -> list[str]:
         """Servers check their own files; indexes that are not valid are told."""
-        if self._copy is not None:
-            return self._copy.integrity(reader)
         sql = (
             "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indrelid "
             "WHERE relnamespace = ?::regnamespace AND NOT indisvalid"
         )
         return [f"the index {name} is not valid" for (name,) in reader.execute(sql, (SPACE,))]
-
-    def version(self, reader: Connection) -> int:
-        return self._copied_version if self._copy is not None else self._version_there(reader)
 
     def _version_there(self, reader: Connection) -> int:
         sql = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = ?"
@@ -314,8 +272,6 @@ class Postgres(FilesOfOthers):
         return freed
 
     def size(self, reader: Connection) -> int:
-        if self._copy is not None:
-            return self._copy.size(reader)
         sql = "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relnamespace = ?::regnamespace"
         return int(reader.execute(f"{sql} AND relkind = 'r'", (SPACE,)).fetchone()[0])
 

@@ -1,6 +1,6 @@
 """Ids in place of people's names, for a copy of a ledger that may be given away.
 
-Votes from the web bear random ids; ledgers of the first release and files of labels may have names.
+Votes from the web bear random ids; files of labels may have names.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import LedgerError
-from fullbench.ledger import accounts, chain, declaring, membership, naming, reading, rows
+from fullbench.ledger import accounts, chain, declaring, membership, naming, reading, rows, schema
 from fullbench.ledger.accounts import Account
 from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
@@ -99,14 +99,12 @@ class Readable:
             if there and named not in there and (study is not None or self.read_only):
                 raise LedgerError(f"{self.place}: there is no study {named!r}; it holds {', '.join(map(repr, there))}")
             return named
-        # What an id's second content went to when the ledger was brought up to date is asked for by name.
-        main = [name for name in there if not name.startswith(f"{membership.DEFAULT}~")]
-        if len(main) > 1:
+        if len(there) > 1:
             raise LedgerError(
                 f"{self.place}: the ledger holds the studies {', '.join(map(repr, there))}, which never meet in one "
                 "table; name one (--study NAME)"
             )
-        return next(iter(main or there), None)
+        return next(iter(there), None)
 
     def one_study(self, study: str | None = None) -> str | None:
         """The study that is meant: as named, or the only one there is; several are refused with a sentence."""
@@ -339,7 +337,7 @@ class Readable:
                 "path": self.place,
                 "pictures": None if self._pictures is None else self._pictures.place,
                 "bytes": self._database.size(reader),
-                "schema": self._database.version(reader),
+                "schema": schema.VERSION,
                 "head": str(self._head(reader)),
                 "identity": self.identity,
                 **accounts.describe(reader),
@@ -377,7 +375,7 @@ class Readable:
 
     def _head(self, reader: Connection) -> Head:
         with self._database.settled(reader):
-            return chain.head(reader, self._database.own_commits)
+            return chain.head(reader)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

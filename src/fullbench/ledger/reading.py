@@ -98,7 +98,7 @@ def narrow(
                 yield row[:width]
                 continue
             case, revision, who, trial, rater, contestants, samples = row[width:]
-            today = naming.vote(case, (who, trial, rater, contestants, samples))
+            today = naming.vote((who, trial, rater, contestants, samples))
             if case in older or revision < later.get((case, *today[:3]), 0):
                 continue
             values_of = dict(zip(wanted, row, strict=True)) | dict(zip(_VOTE[2:], today, strict=True))
@@ -117,7 +117,7 @@ def heard(reader: Connection, judge: str, keys: Iterable[tuple[str, int]], rater
             for condition, values in conditions
         ]
 
-    naming, found = Naming.beside(reader, *looked_up_as(Naming({}, {}, {})))
+    naming, found = Naming.beside(reader, *looked_up_as(Naming({}, {})))
     if naming.judges:  # few ledgers have renamed a judge, and each look would cost all others a way more
         found = reader.together(*looked_up_as(naming))
     for case, trial, who, person in chain.from_iterable(found):

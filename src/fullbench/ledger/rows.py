@@ -96,7 +96,7 @@ _USUAL = _circumstances(USUAL)
 
 
 def sum_of(v: Verdict) -> str:
-    """The checksum of a verdict. What the first release had no place for enters only where it is there."""
+    """The checksum of a verdict. Raters, samples and circumstances enter only if they are not the usual ones."""
     how = v.circumstances
     usual = how is USUAL or how == USUAL  # comparing them takes longer than all the rest of this line
     if usual and v.confidence is None and not (v.rater or v.revision or v.samples):
@@ -231,8 +231,8 @@ def response_row(item: Item, response: Response, usage: Usage, prompt: str, at: 
 
 
 def response_of(row: Sequence[Any], find: Find) -> Response:
-    """A response as it was added. Its key is the one it was kept under: the first release left the sample out of it,
-    and the name of its contestant may have changed since, but the cases that show it know it by that key."""
+    """A response as it was added. Its key is the one it was kept under: the name of its contestant may have changed
+    since, but the cases that show it know it by that key."""
     (key, contestant, item, _, sample, body, tags, *_, stop, _, _) = row
     response = Response(item, contestant, parts_of(load(body), find), load(tags), sample, stop)
     response.__dict__["key"] = key

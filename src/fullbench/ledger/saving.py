@@ -20,34 +20,28 @@ MOST_UNREADABLE = 10
 """The end of a damaged table, if its last rowid cannot be read: this many chunks in a row without a readable row."""
 
 
-def save(reader: Connection, version: int, target: Path) -> None:
-    """Write all rows of one moment to a file, whole or not at all; `version` is the schema that they have."""
+def save(reader: Connection, target: Path) -> None:
+    """Write all rows of one moment to a file, whole or not at all."""
     with reader.snapshot():
-        _save(lambda listed, table: reader.stream(f"SELECT {listed} FROM {table} ORDER BY rowid"), version, target)
+        _save(lambda listed, table: reader.stream(f"SELECT {listed} FROM {table} ORDER BY rowid"), target)
 
 
-def save_readable(source: sqlite3.Connection, version: int, target: Path) -> None:
+def save_readable(source: sqlite3.Connection, target: Path) -> None:
     """Write all rows of a damaged ledger that can still be read to a file, whole or not at all."""
     source.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
     try:
-        _save(partial(_readable_rows, source), version, target)
+        _save(partial(_readable_rows, source), target)
     finally:
         source.text_factory = str
 
 
-def _save(rows_of: Callable[[str, str], Iterator[Row]], version: int, target: Path) -> None:
+def _save(rows_of: Callable[[str, str], Iterator[Row]], target: Path) -> None:
     with written_whole(target) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        for table, columns in schema.tables_of(version).items():
-            schema.create_table(connection, table, version=version)
-            names = ("rowid", *(column.split()[0] for column in columns.split(", ")), "writer", "number", "link")
+        schema.create(connection)
+        for table in schema.TABLES:
+            names = ("rowid", *schema.columns(table), "writer", "number", "link")
             _copy(rows_of(", ".join(names), table), connection, table, names)
-        for statement in schema.INDEXES if version == 3 else (*schema.INDEXES, schema.REVISED):
-            connection.execute(statement)
-        if version > 3:
-            schema.forbid_older(connection)  # after the rows: those of older seals stay valid
-        connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {version}")
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL")
 

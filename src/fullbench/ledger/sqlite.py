@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import tempfile
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
@@ -33,18 +31,12 @@ class Sqlite:
         self.place = str(path)
         self.folder: Path | None = path.parent / f"{path.name}.pictures"
         self._durability = durability
-        self._opened = opening.Opened(path, schema.VERSION)
+        self._missing_logs: tuple[str, ...] = ()
         self._files: LiveFiles | None = None
         self._rescued: Path | None = None
 
     def prepare(self, *, read_only: bool) -> None:
-        self._opened = opening.prepare(self.path, read_only=read_only)
-        if self._opened.path != self.path:
-            weakref.finalize(self, shutil.rmtree, self._opened.path.parent, ignore_errors=True)
-
-    @property
-    def own_commits(self) -> int | None:
-        return self._opened.commits
+        self._missing_logs = opening.prepare(self.path, read_only=read_only)
 
     def make(self) -> None:
         raise NotImplementedError("a file is brought over as a whole, by `back_up`")
@@ -65,11 +57,10 @@ class Sqlite:
             opening.back_up(self.path, target)
 
     def connect(self, *, read_only: bool) -> SqliteConnection:
-        raw = opening.connect(self._opened.path, read_only=read_only, durability=self._durability)
-        older = schema.show_newest(raw) if read_only else None
+        raw = opening.connect(self.path, read_only=read_only, durability=self._durability)
         if not read_only and self._files is None:
             self._files = LiveFiles(self.path, partial(self.connect, read_only=True))
-        return SqliteConnection(raw, self._wal(), older)
+        return SqliteConnection(raw, self._wal())
 
     def watch_files(self) -> None:
         if self._files is not None:
@@ -97,7 +88,7 @@ class Sqlite:
             self._rescued = next(place for place in map(folder.joinpath, names) if not place.exists())
         if not self._copy_whole(source, self._rescued):
             self._rescued.unlink(missing_ok=True)
-            saving.save_readable(source, schema.VERSION, self._rescued)
+            saving.save_readable(source, self._rescued)
         copy = SqliteConnection(opening.connect(self._rescued, read_only=False))
         return Rescued(self._rescued, copy, is_whole=not any(chain.problems(copy)))
 
@@ -147,7 +138,7 @@ class Sqlite:
         return heads.noted(self.path)
 
     def missing_logs(self, reader: Connection) -> list[str]:
-        return list(dict.fromkeys((*log_marks.missing_writers(reader), *self._opened.missing_logs)))
+        return list(dict.fromkeys((*log_marks.missing_writers(reader), *self._missing_logs)))
 
     def integrity(self, reader: Connection) -> list[str]:
         return [text for (text,) in reader.execute("PRAGMA integrity_check") if text != "ok"]
@@ -172,9 +163,6 @@ class Sqlite:
 
     def _bytes(self) -> int:
         return self.path.stat().st_size + (self._wal().stat().st_size if self._wal().exists() else 0)
-
-    def version(self, reader: Connection) -> int:
-        return self._opened.version
 
     def size(self, reader: Connection) -> int:
         return self.path.stat().st_size

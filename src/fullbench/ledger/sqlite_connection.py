@@ -23,7 +23,6 @@ INSERTS = {table: _insert(table, names) for table, names in _COLUMNS.items()}
 
 _SELDOM = "samples", "rater", "revision", "confidence", "blind", "guideline", "probability", "variant", "dose", "canary"
 """What most verdicts leave as it is by default: SQLite fills that in for less than it takes to hand it over."""
-_BY_DEFAULT = dict(zip(reversed(schema.columns("verdicts")), reversed(schema.defaults("verdicts")), strict=False))
 
 
 class _Narrow:
@@ -34,7 +33,7 @@ class _Narrow:
         given = [name for name in names if name not in left_out]
         self.statement = _insert("verdicts", given)
         self.given, self.left_out = (itemgetter(*map(names.index, some)) for some in (given, left_out))
-        self.defaults = tuple(map(_BY_DEFAULT.__getitem__, left_out))
+        self.defaults = tuple(map(schema.defaults("verdicts").__getitem__, left_out))
 
     def fits(self, rows: Sequence[Row]) -> bool:
         left_out, defaults = self.left_out, self.defaults
@@ -48,10 +47,9 @@ _NARROW = (_Narrow(*_SELDOM, *schema.CACHED_COUNTS), _Narrow(*_SELDOM))
 class SqliteConnection:
     """A connection that may be handed from thread to thread."""
 
-    def __init__(self, raw: sqlite3.Connection, log: Path | None = None, older: int | None = None) -> None:
+    def __init__(self, raw: sqlite3.Connection, log: Path | None = None) -> None:
         self.raw = raw
         self._log = log
-        self._older = older
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         return self.raw.execute(sql, values)
@@ -108,8 +106,7 @@ class SqliteConnection:
         return True
 
     def ping(self) -> bool:
-        """Not where it shows a ledger as one of an older schema that was brought up to date meanwhile."""
-        return self._older is None or schema.version_of(self.raw) == self._older
+        return True
 
     def log_bytes(self) -> int | None:
         if self._log is None:

@@ -103,7 +103,7 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         with self._reading() as reader, ExitStack() as reading:
             with self._database.settled(reader):
                 reading.enter_context(reader.snapshot())
-                head = chain.head(reader, self._database.own_commits)
+                head = chain.head(reader)
             yield reader, head
 
     def vacuum(self, *, dry_run: bool = False) -> int:

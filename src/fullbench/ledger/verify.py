@@ -68,8 +68,7 @@ def _responses(reader: Connection) -> Iterator[str]:
     sql = "SELECT key, contestant, item, trial, body FROM responses"
     for key, contestant, item, sample, body in reader.stream(sql):
         content = _loaded(body)
-        # The first release left the sample's number out of the key.
-        if key not in {digest([item, contestant, content]), digest([item, contestant, content, sample])}:
+        if key != digest([item, contestant, content, *([sample] if sample else [])]):
             yield f"the response of {contestant!r} to item {item!r} does not have the content its key promises"
             continue
         shown |= {part["picture"] for part in content if isinstance(part, dict)}

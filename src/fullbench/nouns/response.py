@@ -45,6 +45,6 @@ class Response(Shown):
 
     @once
     def key(self) -> str:
-        """Names and content as a digest. The first sample's key leaves the number out, as all keys once did."""
+        """Names and content as a digest. The first sample's key leaves the number out."""
         numbered = [self.sample] if self.sample else []
         return digest([self.item, self.contestant, parts_content(self.parts), *numbered])

@@ -44,10 +44,6 @@ class Parquet(FilesOfOthers):
             raise MissingExtra("reading a lake", "lake") from error
         return (duckdb.Error,)
 
-    @property
-    def own_commits(self) -> int | None:
-        return None
-
     def prepare(self, *, read_only: bool) -> None:
         if not read_only:
             raise LedgerError(
@@ -62,10 +58,10 @@ class Parquet(FilesOfOthers):
     def _views(self) -> Mapping[str, str]:
         if self._store is None:
             return exports.views(self.place)
-        files: dict[tuple[str, int], list[str]] = {}
+        files: dict[str, list[str]] = {}
         for entry in manifest.read(self._store):
             for segment in entry.segments:
-                files.setdefault((segment.table, entry.format), []).append(str(self._local(segment.file)))
+                files.setdefault(segment.table, []).append(str(self._local(segment.file)))
         return views.of_segments(files)
 
     def _local(self, file: str) -> Path:
@@ -149,9 +145,6 @@ class Parquet(FilesOfOthers):
 
     def vacuum(self, *, dry_run: bool) -> int:
         raise LedgerError(f"{self.place}: a lake has no free space to give back")
-
-    def version(self, reader: Connection) -> int:
-        return schema.VERSION
 
     def size(self, reader: Connection) -> int:
         """Bytes of the segments, or of the files of an export."""

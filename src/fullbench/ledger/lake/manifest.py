@@ -22,9 +22,8 @@ from fullbench.ledger.chain import Head
 from fullbench.ledger.lake.stores import Store
 from fullbench.ledger.signing import Signature
 
-FORMAT = 3
-"""Since 2, rows of some tables stand within those of others (see `inlined`); since 3, rows count cached tokens.
-Segments of before are read as well."""
+FORMAT = 4
+"""The format this code reads and writes; each entry names its own."""
 FOLDER = "manifest"
 
 
@@ -111,12 +110,12 @@ def read(store: Store) -> list[Entry]:
 
 
 def examined(store: Store) -> tuple[list[Entry], list[str]]:
-    """All entries that can be read, and what is wrong with their chain."""
+    """All entries that can be read, and what is wrong with their chain; another format is refused."""
     entries: list[Entry] = []
     broken: list[str] = []
     for name in store.names(FOLDER):
         try:
-            entries.append(_entry(store.read(name)))
+            entries.append(_entry(store.place, orjson.loads(store.read(name))))
         except (ValueError, TypeError, KeyError) as error:
             broken.append(f"{name} is no entry of a manifest ({error})")
             continue
@@ -128,9 +127,7 @@ def examined(store: Store) -> tuple[list[Entry], list[str]]:
 def _chain(entries: Sequence[Entry]) -> Iterator[str]:
     before, lake = "", entries[0].lake if entries else ""
     for place, entry in enumerate(entries, 1):
-        if entry.format > FORMAT:
-            yield f"the entry {entry.number} has the format {entry.format}, and this fullbench knows up to {FORMAT}"
-        elif entry.number != place:
+        if entry.number != place:
             yield f"the entry {place} of the manifest is missing, before the entry {entry.number}"
             return
         elif entry.before != before or entry.lake != lake:
@@ -138,8 +135,15 @@ def _chain(entries: Sequence[Entry]) -> Iterator[str]:
         before = entry.digest
 
 
-def _entry(data: bytes) -> Entry:
-    value = orjson.loads(data)
+def _entry(place: str, value: dict[str, Any]) -> Entry:
+    found = value["format"]
+    if found != FORMAT:
+        advice = (
+            "Write a new lake from a ledger of this version, or use the build that wrote it."
+            if found < FORMAT
+            else "Install a newer fullbench."
+        )
+        raise LedgerError(f"{place}: the lake has format {found}, and this fullbench reads format {FORMAT}. {advice}")
     signature = value.pop("signature")
     segments = tuple(Segment(**segment) for segment in value.pop("segments"))
     return Entry(**value, segments=segments, signature=None if signature is None else Signature(**signature))

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fullbench.ledger import schema
 from fullbench.ledger.lake.connection import files_sql
 from fullbench.ledger.lake.inlined import INLINED, Inlined, columns
 from fullbench.ledger.lake.segments import LINKED
 
-_UNKNOWN = ", ".join(f"CAST(NULL AS BIGINT) AS {name}" for name in schema.CACHED_COUNTS)
-"""What segments of before format 3 do not say."""
 
-
-def of_segments(files: Mapping[tuple[str, int], Sequence[str]]) -> dict[str, str]:
-    """SQL for each table, from files by table and by the format of the entries that name them."""
+def of_segments(files: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """SQL for each table, from the files of its segments and of those that its rows stand within."""
     parts: dict[str, list[str]] = {}
-    for (table, version), paths in files.items():
-        source = files_sql(paths)
-        within = INLINED.get(table) if version > 1 else None
-        if version < 3 and table in schema.CACHED:
-            source = f"(SELECT *, {_UNKNOWN} FROM {source})"
+    for table, paths in files.items():
+        source, within = files_sql(paths), INLINED.get(table)
         parts.setdefault(table, []).append(f"SELECT {_own(table, within)} FROM {source}")
         if within is not None:
             parts.setdefault(within.table, []).append(f"SELECT {_inside(within)} FROM {source} WHERE {within.present}")
