@@ -176,7 +176,7 @@ def read_responses(
 def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Response:
     """The response of one row; `blanks` counts those without a text."""
     item, who = fields.name("item"), fields.name("contestant", contestant)
-    sample = fields.integer("sample", fields.integer("trial", 0))  # `trial` is what the first release called it
+    sample = fields.integer("sample", 0)
     if sample < 0:
         raise fields.error(f"'sample' numbers the answers of one contestant from 0; found {sample}")
     parts = fields.json("parts")
