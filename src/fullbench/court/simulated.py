@@ -88,7 +88,7 @@ class Planted:
         """All of it as a judge's settings; optional faults are named only if they are planted."""
         optional = {"lazy": self.lazy, "allies": list(self.allies)}
         usual = {name: value for name, value in asdict(self).items() if name not in optional}
-        return usual | {name: value for name, value in later.items() if value}
+        return usual | {name: value for name, value in optional.items() if value}
 
     @property
     def faults(self) -> float:
