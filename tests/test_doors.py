@@ -1,5 +1,5 @@
 """Every door takes a plugin from a small package: a ballot, a metric, a command, a task, an engine, an exporter, a
-benchmark of the first release. The package is a folder on the path, found by its entry points as any other is."""
+benchmark. The package is a folder on the path, found by its entry points as any other is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import typer
 
-from fullbench import Choice, Item, Response
+from fullbench import Benchmark, Choice, Item, Response
 from fullbench.figures import standard
 from fullbench.nouns.ballot import Ballot
 from fullbench.nouns.case import cases as cases_of
@@ -97,21 +97,16 @@ def counted(record, out, options: Mapping[str, str]):
     return {"verdicts": len(record)}
 
 
-class FirstRelease:
-    name = "old_paper"
-    paper = "an older one"
-
-    def items(self, source=None):
-        return [Item.ask(name, f"What is {name}?", reference=f"It is {name}!") for name in ("one", "two")]
-
-    def cases(self, items, responses, *, trials=1):
-        return cases_of(items, list(responses), Choice(), size=2, orders="both", trials=trials)
-
-    def tables(self, record):
-        return standard.tables(record)
+def items(source=None):
+    return [Item.ask(name, f"What is {name}?", reference=f"It is {name}!") for name in ("one", "two")]
 
 
-old_paper = FirstRelease()
+def cases(items, responses, *, trials=1):
+    return cases_of(items, list(responses), Choice(), size=2, orders="both", trials=trials)
+
+
+small_paper = Benchmark(name="small_paper", paper="a small one", items=items, cases=cases, tables=standard.tables)
+methods = object()
 '''
 KIND = """
 from fullbench.web.people import forms
@@ -123,7 +118,8 @@ class Stars(Grade):
 """
 ENTRIES = """
 [fullbench.benchmarks]
-old_paper = small_plugin:old_paper
+small_paper = small_plugin:small_paper
+methods = small_plugin:methods
 [fullbench.ballots]
 thumbs = small_plugin:thumbs
 [fullbench.metrics]
@@ -244,12 +240,15 @@ with engine("nearby:somewhere") as found:
     assert "nearby" in call("-c", unknown, code=1)
 
 
-def test_a_benchmark_of_the_first_release_runs(call, tmp_path):
+def test_a_benchmark_of_a_plugin_runs_and_one_of_the_wrong_type_is_refused(call, tmp_path):
     (tmp_path / "study.toml").write_text(
-        'name = "old"\nbenchmark = "old_paper"\ncontestants = ["offline:echo", "offline:first"]\n'
-        'judges = ["exclaimed"]\nledger = "old.ledger"\n'
+        'name = "small"\nbenchmark = "small_paper"\ncontestants = ["offline:echo", "offline:first"]\n'
+        'judges = ["exclaimed"]\nledger = "small.ledger"\n'
     )
     assert "exclaimed" in call("-m", "fullbench", "run", "study.toml", "--quiet")
+    (tmp_path / "wrong.toml").write_text('name = "wrong"\nbenchmark = "methods"\njudges = ["length"]\n')
+    said = call("-m", "fullbench", "run", "wrong.toml", code=2)
+    assert "the plugin 'methods' is not a benchmark (its type is object)" in said
 
 
 def test_an_exporter_of_a_plugin_writes(call, tmp_path):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score, ballot
     from fullbench.nouns.benchmark import Benchmark
     from fullbench.nouns.call import Call, Usage
-    from fullbench.nouns.case import Case, cases, panels
+    from fullbench.nouns.case import Case, cases
     from fullbench.nouns.estimate import Estimate
     from fullbench.nouns.item import Item, Turn
     from fullbench.nouns.judge import Judge
@@ -85,7 +85,6 @@ _HOMES = {
     "card": "studies.verbs",
     "cases": "nouns.case",
     "judge": "studies.verbs",
-    "panels": "nouns.case",
     "report": "studies.verbs",
     "run": "studies.verbs",
 }
@@ -136,7 +135,6 @@ __all__ = [
     "card",
     "cases",
     "judge",
-    "panels",
     "report",
     "run",
 ]

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from fullbench.errors import InputError
-from fullbench.nouns.benchmark import HOOKS, Benchmark, Late
+from fullbench.nouns.benchmark import Benchmark, Late
 from fullbench.nouns.doors import DOORS, Kind, load, names
 from fullbench.nouns.model import Model
 
@@ -23,7 +23,6 @@ __all__ = [
     "DOORS",
     "Kind",
     "Spec",
-    "adapted",
     "benchmark",
     "function",
     "inner_model",
@@ -89,23 +88,14 @@ def judging() -> list[str]:
 
 
 def benchmark(name: str) -> Benchmark:
-    """The benchmark of that name; one of the first release, an object with the hooks as methods, is adapted."""
-    return adapted(load("benchmarks", name), name)
-
-
-def adapted(plugin: object, name: str = "") -> Benchmark:
-    """A benchmark as it is, or made from the object that was one in the first release: its methods are the hooks."""
-    if isinstance(plugin, Benchmark):
-        return plugin
-    always = ("name", "paper", "items", "cases", "tables")
-    lacking = [part for part in always if not hasattr(plugin, part)]
-    released_only = any(callable(getattr(plugin, hook, None)) for hook in ("reproduce", "bring"))
-    if lacking and not (released_only and not {"name", "paper"} & set(lacking)):
-        named = repr(name) if name else type(plugin).__name__
-        raise InputError(f"the plugin {named} is no benchmark: it lacks {', '.join(lacking)}")
-    parts = {part: getattr(plugin, part) for part in always if part not in lacking}
-    hooks = {hook: getattr(plugin, hook) for hook in HOOKS if callable(getattr(plugin, hook, None))}
-    return Benchmark(**parts, **hooks, manners=tuple(getattr(plugin, "manners", ())))
+    """Return the benchmark of that name."""
+    plugin = load("benchmarks", name)
+    if not isinstance(plugin, Benchmark):
+        raise InputError(
+            f"the plugin {name!r} is not a benchmark (its type is {type(plugin).__name__}); "
+            "register an instance of fullbench.Benchmark"
+        )
+    return plugin
 
 
 def model(spec: Spec, named: str) -> Model:

@@ -31,9 +31,9 @@ def pictures(tmp_path) -> Path:
         for trial, radius in enumerate((4, 0, 2)):
             image = texture(len(item), side=96).filter(ImageFilter.GaussianBlur(radius))
             (tmp_path / f"{item}-{trial}.png").write_bytes(encoded(image))
-            rows.append({"item": item, "contestant": "painter", "trial": trial, "pictures": [f"{item}-{trial}.png"]})
+            rows.append({"item": item, "contestant": "painter", "sample": trial, "pictures": [f"{item}-{trial}.png"]})
     (tmp_path / "broken.jpg").write_bytes(encoded(texture(9), "JPEG")[:300])
-    rows.append({"item": "two", "contestant": "painter", "trial": 3, "pictures": ["broken.jpg"]})
+    rows.append({"item": "two", "contestant": "painter", "sample": 3, "pictures": ["broken.jpg"]})
     write(tmp_path / "prompts.jsonl", [{"id": item, "question": f"scene {item}"} for item in ("one", "two")])
     write(tmp_path / "pictures.jsonl", rows)
     return tmp_path
@@ -57,7 +57,7 @@ def test_the_sharpest_of_a_painters_tries_comes_first(cli, pictures):
 
 @pytest.mark.parametrize("ballot", ["choice+tie", "ranking", "score:1-5"])
 def test_best_of_n_by_any_ballot(cli, pictures, ballot):
-    rows = [row for row in read(pictures / "pictures.jsonl") if row["trial"] < 3]
+    rows = [row for row in read(pictures / "pictures.jsonl") if row["sample"] < 3]
     write(pictures / "pictures.jsonl", rows)
     code, _, err = cli(*SHARP, "--ballot", ballot, "--keep", "1", "--out", "best.jsonl")
     assert code == 0, err

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
-from fullbench import Ledger, ballot
-from fullbench.files.nouns import read_items, read_responses
-from fullbench.nouns.case import cases
-from fullbench.studies import specs
 from tests.cli.test_judge import cli, data
 from tests.fake_server import FakeServer
 
@@ -54,25 +49,6 @@ def test_a_label_is_shown_in_place_of_the_address_and_two_servers_still_never_sh
         code, _, err = cli(*asked, "--contestant", f"vllm:qwen@{two.url}?label=lab")
         assert code != 0
         assert "qwen@lab" in err
-
-
-def test_what_the_first_release_paid_for_is_found_under_its_former_name_and_nothing_is_asked(cli, data):
-    with FakeServer(says="[[A]]") as server:
-        spec = f"vllm:qwen@{server.url}"
-        assert cli("judge", *FILES, "--judge", spec, "--ledger", "new.ledger")[0] == 0
-        paid = calls(server)
-        judge = specs.judge(spec)
-        *_, (former, settings) = judge.former_identities
-        assert former.startswith("qwen+analyze#")
-        with Ledger("new.ledger", read_only=True) as new, Ledger("old.ledger") as old:
-            old.declare("judge", former, settings)
-            items = list(read_items("items.jsonl"))
-            said = list(read_responses("answers.jsonl"))
-            old.add(*cases(items, said, ballot("choice+tie"), size=2, orders="both"))
-            old.add(*(replace(verdict, judge=former) for verdict in new.record().verdicts))
-        code, _, err = cli("judge", *FILES, "--judge", spec, "--ledger", "old.ledger")
-        assert (code, calls(server)) == (0, paid), err
-        assert former in err, "a sentence says whose verdicts these are now"
 
 
 def test_contestants_on_two_servers_are_two(cli, data):

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fullbench import Case, Item, Response
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.files.nouns import write_items, write_responses
 from fullbench.judges.critic import wording
 from fullbench.ledger.store import Ledger
 from fullbench.models.chat import ChatModel
-from fullbench.nouns.ballot import ballot
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.scored import from_files, scored
 from tests.cli.test_judge import cli, write
@@ -117,15 +115,3 @@ def test_the_rules_of_a_task_reach_every_prompt_and_all_prompts_are_equal_to_the
         assert NO_RULES not in body, name
     names = {tuple(judged(tmp_path / f"{name}.ledger")) for name in ("run", "wording", "critic")}
     assert len(names) == 1, "one judge, whichever way it is named"
-
-
-@pytest.mark.parametrize("criterion", ["overall", "Counting"])
-def test_a_trained_critic_of_the_first_release_is_asked_as_it_was_trained(criterion):
-    item = Item.ask("c1", "How many cats?", reference="Three.", tags={"task": "Counting"})
-    case = Case(item, (Response.say("c1", "a", "Two."),), ballot("score:1-10"), criterion)
-    model = ChatModel("m", "http://localhost:9/v1")
-    old, new = (Asking.of(values).judge(model).prompt(case).turns[-1].text for values in ({}, Asking().values))
-    assert (NO_RULES in old) == (criterion == "overall")
-    assert NO_RULES not in new
-    later = {"rules", "edition"}
-    assert Asking.of({}).values == {name: value for name, value in Asking().values.items() if name not in later}

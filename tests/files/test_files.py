@@ -250,7 +250,7 @@ BAD_NOUNS = [
     (read_responses, '{"item": "a", "text": "x"}', "'contestant' is missing"),
     (read_responses, '{"item": "a", "model": "m"}', "no 'text'"),
     (read_responses, '{"item": "a", "model": "m", "parts": []}', "at least one part"),
-    (read_responses, '{"item": "a", "model": "m", "text": "x", "trial": 0.5}', "whole number"),
+    (read_responses, '{"item": "a", "model": "m", "text": "x", "sample": 0.5}', "whole number"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": [4]}', "'ballot' is missing"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": [9], "ballot": "score:1-5"}', "not legal"),
     (read_verdicts, '{"item": "a", "contestants": ["m"], "marks": "nan", "ballot": "score:1-5"}', "finite"),

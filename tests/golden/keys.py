@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fullbench import Case, Item, Picture, Response, Turn, Verdict, ballot, panels
+from fullbench import Case, Item, Picture, Response, Turn, Verdict, ballot
+from fullbench.nouns.case import cases as cases_of
 from tests.golden.layout import written
 from tests.golden.pictures import BLUE, RED
 
@@ -76,9 +77,9 @@ def cases() -> dict[str, Case]:
     found["a response of another trial"] = Case(shown, (answered["another trial"],), ballot("score:1-5"))
     found["a picture as the response"] = Case(shown, (drawn,), ballot("score:1-5"))
     found["an item with a reference"] = Case(items()["a reference"], (one,), ballot("score:1-5"))
-    for where, case in enumerate(panels([shown], [one, two, three], ballot("choice+tie"), size=2, seed=11)):
+    for where, case in enumerate(cases_of([shown], [one, two, three], ballot("choice+tie"), size=2, seed=11)):
         found[f"panel {where} of two, both orders, seed 11: {' '.join(case.contestants)}"] = case
-    for where, case in enumerate(panels([shown], [one, two, three], ballot("ranking"), size=None, orders="shuffled")):
+    for where, case in enumerate(cases_of([shown], [one, two, three], ballot("ranking"), size=None, orders="shuffled")):
         found[f"panel {where} of all, shuffled: {' '.join(case.contestants)}"] = case
     return found
 

@@ -117,8 +117,7 @@ def test_several_answers_of_several_contestants_by_several_criteria(cli, several
         }
 
 
-def test_a_ledger_in_which_a_contestant_met_itself_reports_again(cli, tmp_path):
-    """The first release paired two answers of one contestant; such verdicts are set aside and counted."""
+def test_verdicts_in_which_a_contestant_met_itself_are_set_aside_and_counted(cli, tmp_path):
     with Ledger(tmp_path / "fullbench.ledger") as ledger:
         for number in range(8):
             item = Item.ask(f"q{number}", "?")

@@ -167,7 +167,7 @@ def test_samples_of_one_contestant_are_distinguished(place):
         assert ledger.verify() == []
 
 
-def test_a_name_takes_over_what_its_former_name_was_paid_for(place):
+def test_an_alias_takes_over_what_the_other_name_was_paid_for(place):
     with Ledger(place) as ledger:
         ledger.declare("judge", "gpt", {"model": "gpt"})
         ledger.declare("contestant", "llava", {"model": "llava"})
@@ -175,12 +175,10 @@ def test_a_name_takes_over_what_its_former_name_was_paid_for(place):
         ledger.add_response(item, Response.say("i", "llava", "yes"), usage=Usage(1, 0, 1, 1, 0.5, 1.0))
         made = Case(item, (Response.say("i", "llava", "yes"),), Score(1, 5))
         ledger.add(made, Verdict.of(made, "gpt", [4.0], text="four", usage=Usage(1, 0, 1, 1, 0.25, 1.0)))
-        assert ledger.adopt("judge", "gpt@server", ["unknown"]) is None
-        assert "'gpt' is called 'gpt@server' from now on" in str(
-            ledger.adopt("judge", "gpt@server", ["unknown", "gpt"])
-        )
-        assert ledger.adopt("judge", "gpt@other", ["gpt"]) is None, "it was adopted already"
-        assert "is called" in str(ledger.adopt("contestant", "llava@server", ["llava"]))
+        assert "'gpt' is called 'gpt@server' from now on" in ledger.alias("judge", "gpt", "gpt@server")
+        with pytest.raises(LedgerError, match="is 'gpt@server' already"):
+            ledger.alias("judge", "gpt", "gpt@other")
+        assert "is called" in ledger.alias("contestant", "llava", "llava@server")
         assert ledger.heard("gpt@server", [(made.key, 0)]) == {(made.key, 0)}
         assert ledger.answered("llava@server", [(item.key, 0)]) == {(item.key, 0)}
         (said,) = ledger.responses("llava@server")

@@ -343,8 +343,6 @@ def test_a_server_that_is_not_the_providers_own_is_part_of_the_name_and_the_sett
     assert ChatModel("m", Anthropic.home).name == "m@api.anthropic.com/v1", "another dialect there is another server"
     model = ChatModel("qwen", spellings[0], label="lab")
     assert (model.name, model.settings["server"]) == ("qwen@lab", "lab.example:8000/v1")
-    assert ChatModel("qwen", spellings[0]).former_names == ("qwen",)
-    assert ChatModel("gpt-4o", OpenAI.home).former_names == model.former_names == ()
 
 
 @pytest.mark.parametrize(
@@ -369,7 +367,6 @@ def test_a_judge_is_asked_at_temperature_0_where_nothing_is_said_and_the_model_t
     judge = said.as_judge()
     body = json.loads(judge.dialect.body(model, ask(1), judge.sampling))
     assert body.get("temperature") == temperature
-    assert judge.former_names == ((model,) if (sampling, temperature) == ({}, 0.0) else ())
     assert judge.name == said.name + ("+t0" if (sampling, temperature) == ({}, 0.0) else "")
     assert "temperature" not in json.loads(said.dialect.body(model, ask(1), ChatModel(model, OpenAI.home).sampling))
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench import Case, Choice, Item, Picture, Ranking, Response, Score, Usage, Verdict, panels
+from fullbench import Case, Choice, Item, Picture, Ranking, Response, Score, Usage, Verdict
 from fullbench.errors import InputError
+from fullbench.nouns.case import cases as cases_of
 from tests.making import answers, item, png
 
 
@@ -65,30 +66,30 @@ GIVEN = [r for it in ITEMS for r in answers(it.id, a="1", b="2", c="3")]
 
 
 def test_panels_show_every_pair_in_both_orders():
-    cases = list(panels(ITEMS, GIVEN, Choice(), size=2, orders="both"))
+    cases = list(cases_of(ITEMS, GIVEN, Choice(), size=2, orders="both"))
     assert len(cases) == 20 * 3 * 2
     shown = {(case.item.id, case.contestants) for case in cases}
     assert all((name, pair[::-1]) in shown for name, pair in shown)
 
 
 def test_shuffled_panels_are_drawn_from_the_seed_and_balanced():
-    cases = list(panels(ITEMS, GIVEN, Ranking(), size=None, orders="shuffled", seed=1))
+    cases = list(cases_of(ITEMS, GIVEN, Ranking(), size=None, orders="shuffled", seed=1))
     assert len(cases) == 20
     assert {case.contestants[0] for case in cases} == {"a", "b", "c"}
-    again = panels(ITEMS, reversed(GIVEN), Ranking(), size=None, orders="shuffled", seed=1)
+    again = cases_of(ITEMS, reversed(GIVEN), Ranking(), size=None, orders="shuffled", seed=1)
     assert [case.key for case in cases] == [case.key for case in again]
-    other = panels(ITEMS, GIVEN, Ranking(), size=None, orders="shuffled", seed=2)
+    other = cases_of(ITEMS, GIVEN, Ranking(), size=None, orders="shuffled", seed=2)
     assert [case.key for case in cases] != [case.key for case in other]
 
 
 def test_all_orders_and_trials():
-    cases = list(panels(ITEMS[:1], GIVEN, Ranking(), size=3, orders="all", trials=2))
+    cases = list(cases_of(ITEMS[:1], GIVEN, Ranking(), size=3, orders="all", trials=2))
     assert len(cases) == 6 * 2
     assert len({(case.key, case.trial) for case in cases}) == 12
 
 
 def test_items_with_too_few_responses_give_no_case():
-    assert not list(panels(ITEMS, GIVEN[:1], Choice(), size=2))
-    assert not list(panels(ITEMS, GIVEN[:1], Ranking(), size=None))
+    assert not list(cases_of(ITEMS, GIVEN[:1], Choice(), size=2))
+    assert not list(cases_of(ITEMS, GIVEN[:1], Ranking(), size=None))
     with pytest.raises(InputError, match="unknown orders"):
-        list(panels(ITEMS, GIVEN, Choice(), size=2, orders="random"))
+        list(cases_of(ITEMS, GIVEN, Choice(), size=2, orders="random"))

@@ -32,7 +32,6 @@ def test_keys_stay_what_they_were():
 
 
 def test_whoever_judges_is_shown_no_instruction_to_contestants_and_the_key_is_the_same():
-    """Ledgers of earlier releases hold such items without the tag: their verdicts are found."""
     turns = (Turn("system", ("Answer step by step.",)), Turn("user", ("How many?",)))
     before, now = Item("q", turns), Item("q", turns, tags={INSTRUCTED: "yes"})
     assert before.key == now.key

@@ -458,6 +458,26 @@ def test_a_live_run_does_not_ask_what_is_in_a_batch(folder):
             Conductor(filed).conduct(ledger, quiet=True)
 
 
+def test_requests_that_were_filed_under_an_aliased_name_are_found(folder):
+    with BatchService() as service:
+        first = study(folder, spec(service))
+        (before,) = Conductor(first).judges
+        with rounds(first) as made:
+            assert made.write(rate=0.5).count.written == CASES
+        renamed = study(folder, spec(service, label="lab"))
+        (after,) = Conductor(renamed).judges
+        assert before.name != after.name
+        with Ledger(renamed.ledger) as ledger:
+            ledger.alias("judge", before.name, after.name)
+        with rounds(renamed) as made:
+            assert made.write(rate=0.5).count.written == 0
+        once(renamed)
+        with rounds(renamed) as made:
+            assert made.collect().settled == CASES
+        assert set(service.asked.values()) == {1}
+    assert {verdict.judge for verdict in verdicts(renamed)} == {after.name}
+
+
 def test_judges_without_a_model_on_a_server_are_left_to_a_live_run(folder):
     with BatchService() as service:
         filed = study(folder, spec(service), "length", "offline:first")

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fullbench import Choice, Item, Picture, Response, panels
+from fullbench import Choice, Item, Picture, Response
 from fullbench.judges.rules import LengthJudge
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.case import cases as cases_of
 from fullbench.studies.dpo import export_dpo
 from fullbench.studies.hear import hear
 from tests.making import png
@@ -27,7 +28,7 @@ def exported(folder: Path, *, seen: bool) -> Path:
         Response.say(item.id, who, words) for item in items for who, words in (("a", "six"), ("b", "it is six 六"))
     ]
     with Ledger(folder / "mine.ledger") as ledger:
-        hear([LengthJudge()], lambda _: panels(items, responses, Choice(), size=2), ledger)
+        hear([LengthJudge()], lambda _: cases_of(items, responses, Choice(), size=2), ledger)
         out = folder / "pairs.jsonl"
         assert export_dpo(ledger.record(), LengthJudge().name, out) == (len(items), 0)
     return out
@@ -96,7 +97,7 @@ def test_diffusers_learns_from_pictures_that_were_exported(tmp_path: Path):
     ]  # fmt: skip
     judge = ScorerJudge(CallableScorer("redder", lambda _, image: image.getpixel((0, 0))[0]))
     with Ledger(tmp_path / "mine.ledger") as ledger:
-        hear([judge], lambda _: panels(items, drawn, Choice(), size=2), ledger)
+        hear([judge], lambda _: cases_of(items, drawn, Choice(), size=2), ledger)
         out = tmp_path / "pairs.parquet"
         assert export_dpo(ledger.record(), judge.name, out) == (len(items), 0)
     rows = load_dataset("parquet", data_files=str(out), cache_dir=str(tmp_path / "c"))["train"]

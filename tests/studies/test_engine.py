@@ -8,10 +8,11 @@ from itertools import chain, count
 
 import pytest
 
-from fullbench import Case, Choice, Failure, Item, Score, Usage, Verdict, panels
+from fullbench import Case, Choice, Failure, Item, Score, Usage, Verdict
 from fullbench.errors import LedgerError, ModelError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
+from fullbench.nouns.case import cases as cases_of
 from fullbench.studies.answer import answer
 from fullbench.studies.engines import LOOKUP, Budget, Stop, Tally
 from fullbench.studies.engines.work import SLOW_LOOKUP
@@ -42,7 +43,7 @@ class Plain:
 
 
 def pairs(_: object = None) -> Iterator[Case]:
-    return panels(ITEMS, GIVEN, Choice(), size=2)
+    return cases_of(ITEMS, GIVEN, Choice(), size=2)
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_where_looking_up_takes_long_the_next_are_looked_up_while_the_first_are_
             return super().hear(chain([first], waiting))
 
     items = [item(f"n{i}") for i in range(LOOKUP)]
-    cases = list(panels(items, [r for it in items for r in answers(it.id, a="red", b="blue")], Choice(), size=2))
+    cases = list(cases_of(items, [r for it in items for r in answers(it.id, a="red", b="blue")], Choice(), size=2))
     judge = Waiting()
     monkeypatch.setattr(ledger, "heard", slowly)
     (tally,) = hear([judge], lambda _: [*cases, *cases[:300], *cases[400:]], ledger)

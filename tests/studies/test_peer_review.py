@@ -10,7 +10,6 @@ import sys
 import time
 from collections import Counter
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,22 +101,6 @@ def test_a_part_of_the_design_asks_only_for_what_it_needs(tmp_path):
     assert len(found.record) == 2 * 60
     met = Counter((found.record.tag(verdict, "reviewer"), *sorted(verdict.contestants)) for verdict in found.record)
     assert set(met.values()) == {2}
-
-
-@pytest.mark.parametrize("given", [False, True])
-def test_a_part_that_an_earlier_release_drew_is_not_asked_again(tmp_path, given):
-    """Its draw is another one for the same seed: a ledger that began with it goes on with it."""
-    about = {"given": [known.item for known in KNOWN[:4]]} if given else {"images": some(4)}
-    reviewing = PeerReview(contestants()[:3], **about, reviews=5, seed=1)
-    earlier = replace(reviewing, earlier_draw=True)
-    assert set(earlier.slots) != set(reviewing.slots)
-    with Ledger(tmp_path / "a.ledger") as ledger:
-        assert reviewing.begun(ledger) is reviewing
-        earlier.conduct(ledger, quiet=True)
-        again = reviewing.conduct(ledger, quiet=True)
-    assert sum(tally.asked for tally in again.tallies) == 0
-    assert len(again.record) == 2 * 5
-    assert any("drawn by an earlier release" in note for note in again.tables[0].notes)
 
 
 def silent(prompt):
@@ -221,18 +204,18 @@ def test_killed_half_way_the_same_command_goes_on(tmp_path: Path):
     assert strip(after.stdout) == strip(whole.stdout)
 
 
-@pytest.mark.parametrize("instructed", [False, True])
-def test_what_a_reviewer_was_sent_is_shown_again_whichever_release_asked(instructed):
-    """Earlier releases showed reviewers the instruction to contestants; the ledger has the question's later tags."""
+def test_what_a_reviewer_was_sent_is_shown_again_without_the_instruction_to_contestants():
     picture = KNOWN[0].item.pictures[0]
     turns = (Turn("system", ("Answer step by step.",)), Turn("user", (picture, "What is it?")))
     now = Item("q", turns, tags={INSTRUCTED: "yes"})
     answers = tuple(Response.say("q", name, f"{name} says so") for name in ("a", "b"))
     judge = PromptedJudge(OfflineModel("judge", lambda _: "[[A]]"), criteria=CRITERIA, ends=False)
-    (verdict,) = judge.hear([Case(now if instructed else replace(now, tags={}), answers, BALLOT, CORRECTNESS)])
-    (turns_sent,) = sent(judge.settings, Case(now, answers, BALLOT, CORRECTNESS), verdict).values()
+    case = Case(now, answers, BALLOT, CORRECTNESS)
+    (verdict,) = judge.hear([case])
+    (turns_sent,) = sent(judge.settings, case, verdict).values()
     words = "\n".join(turn.text for turn in turns_sent)
-    assert ("Answer step by step." in words) == (not instructed)
+    assert "a says so" in words
+    assert "Answer step by step." not in words
 
 
 class Held:

@@ -1,4 +1,4 @@
-"""`check_benchmark` exercises every hook, and fails on a broken one; plugins of the first release pass as they are."""
+"""`check_benchmark` exercises every hook, and fails on a broken one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import pytest
 
-from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict
+from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict, registry
 from fullbench.errors import InputError
 from fullbench.figures import standard
 from fullbench.judges.prompted import SLOTS
@@ -20,7 +20,6 @@ from fullbench.nouns.benchmark import HOOKS, Benchmark
 from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.reproduction import Brought, Reproduced, Reproduction
 from fullbench.nouns.verdict import PEOPLE
-from fullbench.registry import adapted
 from fullbench.testing import check_benchmark
 from fullbench.testing.hooks import CHECKS
 
@@ -200,41 +199,9 @@ def test_reproduce_without_data_may_say_what_is_missing(tmp_path: Path):
         check_benchmark(bench, tmp_path / "empty", data=tmp_path)
 
 
-class FirstRelease:
-    """A benchmark as plugins of the first release wrote it: an object with methods, some of them hooks."""
-
-    name = "first"
-    paper = "an older one"
-
-    def items(self, source=None):
-        return items(source)
-
-    def cases(self, items, responses, *, trials=1):
-        return cases(items, responses, trials=trials)
-
-    def tables(self, record):
-        return standard.tables(record)
-
-    def wording(self):
-        return wording()
-
-    def bring(self, source=None):
-        return bring(source)
-
-    def reproduce(self, data):
-        return reproduce(data)
-
-    def helper(self):
-        return "not a hook"
-
-
-def test_a_plugin_of_the_first_release_still_works(tmp_path):
-    bench = adapted(FirstRelease())
-    assert (bench.name, bench.hooks) == ("first", ["wording", "bring", "reproduce"])
-    assert len(bench.record()) == len(bring().record)
-    check_benchmark(FirstRelease(), tmp_path)
-
-
-def test_what_is_no_benchmark_says_what_it_lacks():
-    with pytest.raises(InputError, match="no benchmark: it lacks paper, items, cases, tables"):
-        adapted(Mute())
+def test_what_is_not_a_benchmark_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(AssertionError, match=r"a fullbench\.Benchmark, not Mute"):
+        check_benchmark(Mute(), tmp_path)
+    monkeypatch.setattr(registry, "load", lambda kind, name: Mute())
+    with pytest.raises(InputError, match=r"'mute' is not a benchmark \(its type is Mute\)"):
+        registry.benchmark("mute")

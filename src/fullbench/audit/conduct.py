@@ -15,7 +15,6 @@ from fullbench.errors import InputError
 from fullbench.figures.card import Card
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
-from fullbench.nouns.judge import former_names_of
 from fullbench.nouns.note import Note
 from fullbench.nouns.panel import is_view
 from fullbench.nouns.record import Record
@@ -120,7 +119,7 @@ class Auditing:
         """Let the judges hear what is due, and look at it. Stopped half-way, the same call goes on from there."""
         terms = RunTerms(**named)
         purse = self.ready(terms.budget, spent=terms.spent)
-        refuse_open(ledger.path, [name for judge in self.judges for name in (judge.name, *former_names_of(judge))])
+        refuse_open(ledger.path, [judge.name for judge in self.judges])
         stop = terms.stop or Stop()
         for view in self.seats.views:
             ledger.declare("judge", view.name, view.settings)

@@ -52,7 +52,7 @@ def _record(
 
 
 def _asking(
-    manner: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None, edition: int
+    manner: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None
 ) -> Asking:
     from fullbench.judges.prompted import read_template
     from fullbench.training.critic.asking import Asking
@@ -61,7 +61,7 @@ def _asking(
         read_template(template)
     text = "" if template is None else _text(template)
     values: dict[str, Any] = {
-        "manner": manner, "ballot": ballot, "language": language, "mode": mode, "template": text, "edition": edition,
+        "manner": manner, "ballot": ballot, "language": language, "mode": mode, "template": text,
     }  # fmt: skip
     return Asking(**values, reference=manner == "critic" if reference is None else reference)
 
@@ -98,7 +98,6 @@ def train(
     reference: Annotated[
         bool | None, typer.Option("--reference/--no-reference", help="Whether the reference answer is shown.")
     ] = None,
-    edition: Annotated[int, typer.Option(help="The critic's own wording: 2, or 1 as earlier versions asked.")] = 2,
     template: Annotated[Path | None, typer.Option(help="A wording of your own.")] = None,
     chat_template: Annotated[Path | None, typer.Option(help="A chat template for a base model without one.")] = None,
     external: Annotated[list[str] | None, typer.Option(help="A contestant to hold back whole. Again for more.")] = None,
@@ -159,7 +158,7 @@ def train(
         "compile": compiling, "shard": shard,
     }  # fmt: skip
     settings = Settings(**values)
-    asking = _asking(manner, ballot, language, mode, reference, template, edition)
+    asking = _asking(manner, ballot, language, mode, reference, template)
     words = "" if chat_template is None else _text(chat_template)
     record = _record(items, responses, labels, ledger, benchmark, data, people, ballot)
     scores = scored(

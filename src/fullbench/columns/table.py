@@ -211,7 +211,7 @@ class Columns:
         return self.rows(self.revision == newest[code])
 
     def meeting_themselves(self) -> Bools:
-        """Which verdicts show a contestant twice. An earlier release could ask for such; no figure counts them."""
+        """Which verdicts show a contestant twice. No table counts them."""
         twice = np.zeros(len(self), dtype=np.bool_)
         sizes = self.shown
         for size in np.unique(sizes[sizes > 1]):

@@ -85,10 +85,10 @@ class Planted:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All of it as a judge's settings; what came later is named only where it is planted, so that names last."""
-        later = {"lazy": self.lazy, "allies": list(self.allies)}
-        usual = {name: value for name, value in asdict(self).items() if name not in later}
-        return usual | {name: value for name, value in later.items() if value}
+        """All of it as a judge's settings; optional faults are named only if they are planted."""
+        optional = {"lazy": self.lazy, "allies": list(self.allies)}
+        usual = {name: value for name, value in asdict(self).items() if name not in optional}
+        return usual | {name: value for name, value in optional.items() if value}
 
     @property
     def faults(self) -> float:

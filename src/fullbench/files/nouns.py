@@ -176,7 +176,7 @@ def read_responses(
 def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Response:
     """The response of one row; `blanks` counts those without a text."""
     item, who = fields.name("item"), fields.name("contestant", contestant)
-    sample = fields.integer("sample", fields.integer("trial", 0))  # `trial` is what the first release called it
+    sample = fields.integer("sample", 0)
     if sample < 0:
         raise fields.error(f"'sample' numbers the answers of one contestant from 0; found {sample}")
     parts = fields.json("parts")
@@ -264,8 +264,8 @@ def verdicts_in(
 def _who(fields: Fields, judge: str, before: int) -> tuple[int, str]:
     """The trial and the rater of a row; `before` rows of this judge on this case came earlier in the file.
 
-    People rule once each: a trial of theirs, as the first release numbered several people, is another person. The
-    rater of a vote that was cast in a pilot says so.
+    A person votes once, so another trial of people without a rater counts as another person. The rater of a vote that
+    was cast in a pilot says so.
     """
     rater = fields.text("rater") or ""
     if rater and not rater.startswith(PILOT) and str(fields.get("pilot") or "").lower() in {"true", "1"}:

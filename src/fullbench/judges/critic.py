@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import Any, Literal
+from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge, read_template
@@ -38,17 +38,14 @@ _OTHER = {
 }
 
 
-Edition = Literal[1, 2]
-"""The second edition asks for the rating before the reason, as the paper does, and is Chinese throughout in Chinese."""
-
-
 @cache
-def wording(language: Language, edition: Edition = 2) -> Template:
-    """The wording that ships with us. The second edition is the first with some blocks in other words."""
-    folder = resources.files("fullbench.judges") / "prompts"
-    names = [f"critic_{language}.txt", *([f"critic_{language}_2.txt"] if edition == 2 else [])]
-    text = "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
-    return Template.parse(text, SLOTS, path=names[-1])
+def wording(language: Language) -> Template:
+    """Return the critic's prompt template in one language.
+
+    It asks for the rating before the reason, as the paper does.
+    """
+    file = resources.files("fullbench.judges") / "prompts" / f"critic_{language}.txt"
+    return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=file.name)
 
 
 def criteria(template: Template, language: Language) -> Mapping[str, str]:
@@ -61,27 +58,25 @@ TASK = "task"
 """The tag of items by which the critic knows whose rules hold."""
 
 
-def words(language: Language = "zh", template: Template | None = None, edition: Edition = 2) -> Mapping[str, Any]:
+def words(language: Language = "zh", template: Template | None = None) -> Mapping[str, Any]:
     """How the critic is asked, as `PromptedJudge` takes it: by the text alone, beside the reference, by task."""
-    chosen = template or wording(language, edition)
-    former = wording(language, 1) if template is None and edition == 2 else None
+    chosen = template or wording(language)
     return {
         "language": language, "template": chosen, "criteria": criteria(chosen, language), "sight": "none",
-        "reference": True, "form": "json", "rules_tag": TASK, "former_template": former,
+        "reference": True, "form": "json", "rules_tag": TASK,
     }  # fmt: skip
 
 
-def critic(model: Model, language: Language = "zh", *, edition: Edition = 2, **manner: Any) -> PromptedJudge:
+def critic(model: Model, language: Language = "zh", **manner: Any) -> PromptedJudge:
     """A model that rates answers as the critic does: by the text alone, beside the reference, by the task's rules.
 
     It replies with a JSON object of `Rating` and `Reason`, read in either order; a rating outside 1 to 10 is a fault.
-    `edition` 1 is how earlier releases asked. `manner` is what `PromptedJudge` takes beside that: `mode` (`analyze` or
-    `direct`), `resample`, `template`, `label`.
+    `manner` holds further options of `PromptedJudge`: `mode` (`analyze` or `direct`), `resample`, `template`, `label`.
     """
-    return PromptedJudge(model, **{**words(language, manner.pop("template", None), edition), **manner})
+    return PromptedJudge(model, **{**words(language, manner.pop("template", None)), **manner})
 
 
-_OPTIONS = {"language", "mode", "resample", "template", "label", "edition"}
+_OPTIONS = {"language", "mode", "resample", "template", "label"}
 
 
 def critic_named(name: str, options: Mapping[str, str]) -> PromptedJudge:
@@ -94,12 +89,4 @@ def critic_named(name: str, options: Mapping[str, str]) -> PromptedJudge:
         manner["resample"] = int(manner["resample"])
     if "template" in manner:
         manner["template"] = read_template(manner["template"])
-    edition = edition_named(manner.pop("edition", "2"))
-    return critic(model, language_named(manner.pop("language", "zh")), edition=edition, **manner)
-
-
-def edition_named(name: str) -> Edition:
-    """One of the editions of the wording."""
-    if name not in {"1", "2"}:
-        raise InputError(f"the critic's wording has the editions 1 and 2; found {name!r}")
-    return 1 if name == "1" else 2
+    return critic(model, language_named(manner.pop("language", "zh")), **manner)

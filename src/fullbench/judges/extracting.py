@@ -15,7 +15,7 @@ from fullbench.nouns.ballot import ballot
 from fullbench.nouns.call import Usage
 from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import Judge, Kind, former_names_of, kind_of, models_of, prompts_of, with_models
+from fullbench.nouns.judge import Judge, Kind, kind_of, models_of, prompts_of, with_models
 from fullbench.nouns.model import Model, Prompt, Reply, as_judge
 from fullbench.nouns.verdict import Failure, Verdict
 from fullbench.reading import read
@@ -67,23 +67,12 @@ class SecondReader:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        return self._settings(self.judge.settings, self.reader.name)
-
-    def _settings(self, judge: Mapping[str, Any], reader: str) -> Mapping[str, Any]:
-        return {**judge, "reader": reader, "reader_wording": self.wording.digest}
+        return {**self.judge.settings, "reader": self.reader.name, "reader_wording": self.wording.digest}
 
     @cached_property
     def name(self) -> str:
-        return _named(self.judge.name, self.settings)
-
-    @cached_property
-    def former_names(self) -> tuple[str, ...]:
-        """Names of earlier releases, where the judge or the reader went by another name."""
-        now = (self.judge.name, self.judge.settings)
-        judges = getattr(self.judge, "former_identities", ()) or (now,)
-        readers = former_names_of(self.reader) or (self.reader.name,)
-        names = [_named(name, self._settings(how, reader)) for name, how in judges for reader in readers]
-        return tuple(name for name in names if name != self.name)
+        judge = self.judge.name
+        return f"{judge.split('#', maxsplit=1)[0]}+reader#{digest([judge, self.settings])[:8]}"
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         """The judge's verdicts, the unreadable ones read again."""
@@ -129,7 +118,3 @@ class SecondReader:
         return replace(
             verdict, marks=ruling, fault=None, text=reply.text, usage=usage, earlier=texts, exchanges=exchanges
         )
-
-
-def _named(judge: str, settings: Mapping[str, Any]) -> str:
-    return f"{judge.split('#', maxsplit=1)[0]}+reader#{digest([judge, settings])[:8]}"

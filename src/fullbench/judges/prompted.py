@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.examples import Example, written
 from fullbench.judges.hearing import Hearing, Step
-from fullbench.judges.identity import Identity, former_identities, named
+from fullbench.judges.identity import named
 from fullbench.judges.scorers.pictures import broken
 from fullbench.judges.shown import dialogue, drawn, ends, pictures_shown, read_reply, style_of
 from fullbench.judges.templates import Template, joined
@@ -60,8 +60,7 @@ class PromptedJudge:
     (`json-prompt`). The model is asked at temperature 0
     unless its own settings say otherwise or it takes none (`as_judge`). A `constrained` judge rules in JSON, and
     its server is told to let it write nothing else: for models that ramble. `ends` says in our own wording which end
-    of a scale is good; the first release did not. `former_template` is the wording that earlier releases asked in: what
-    they paid for is found by it.
+    of a scale is good.
 
     It recuses itself from cases that it cannot be asked: more pictures than it sees, what is no picture, and, once a
     call has failed over them, pictures that cannot be decoded.
@@ -89,7 +88,6 @@ class PromptedJudge:
     sees: int | None = None
     rules_tag: str = ""
     ends: bool = True
-    former_template: Template | None = None
     _asked: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
     _last: list[tuple[Item, Ballot, int, tuple[Turn, ...]]] = field(
         default_factory=list, init=False, repr=False, compare=False
@@ -126,24 +124,12 @@ class PromptedJudge:
 
     @cached_property
     def name(self) -> str:
-        return named(self, self.model.name, self.settings)
-
-    @property
-    def former_names(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.former_identities)
-
-    @cached_property
-    def former_identities(self) -> tuple[Identity, ...]:
-        return tuple(former_identities(self))
-
-    def wording_digest(self, template: Template) -> str:
-        """What stands for a wording, with the ballots' own words, among the settings."""
-        form: Style = "marker" if self.form == "marker" else "json"
-        asked = [ballot(spec).ask(2, self.language, self._style if self.constrained else form) for spec in _WORDED]
-        return digest([template.digest, asked])
+        return named(self)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
+        form: Style = "marker" if self.form == "marker" else "json"
+        asked = [ballot(spec).ask(2, self.language, self._style if self.constrained else form) for spec in _WORDED]
         held = [ruling_schema(ballot(spec), 2, reasons=self.mode != "direct") for spec in _WORDED]
         return {
             "model": self.model.name,
@@ -156,7 +142,7 @@ class PromptedJudge:
             "examples": [example.settings for example in self.examples],
             "resample": self.resample,
             "form": self.form,
-            "wording": self.wording_digest(self.wording),
+            "wording": digest([self.wording.digest, asked]),
             **({"answer_first": digest(self._step("answer"))} if "answer" in self._stepping else {}),
             **({"constrained": digest(held)} if self.constrained else {}),
             **({"sees": self.sees} if self.sees is not None else {}),
@@ -272,9 +258,8 @@ class PromptedJudge:
         json = self.form == "json" and not stepping
         schema = "" if stepping or not self.constrained else self._schema(case)
         nonce = "" if stepping else self._nonce(case)
-        newer = ends(case.ballot, self.language) if self._says_ends and not stepping else ""
         said = (*turns, Turn("user", asked))
-        return Prompt(said, case.trial or None, json, schema, nonce, newer, hearing.shared, tag=hearing)
+        return Prompt(said, case.trial or None, json, schema, nonce, hearing.shared, tag=hearing)
 
     def _nonce(self, case: Case) -> str:
         """The nonce that a ruling is asked for with: none where the wording is somebody's own, or a schema holds."""

@@ -18,7 +18,7 @@ from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Reader
 from fullbench.reading import READER, is_signed, read
 
-_WORDINGS = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt", "critic_en_2.txt", "critic_zh_2.txt")
+_WORDINGS = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt")
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from fullbench.errors import LedgerError
@@ -10,22 +10,14 @@ from fullbench.ledger import rows
 from fullbench.ledger.accounts import Role
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import Naming
-from fullbench.ledger.rows import Row
 
 
 def settings_of(reader: Connection, role: Role, name: str) -> str | None:
     """The settings of a judge or contestant as they were declared or adopted last."""
-    return _latest(reader.together(*_asking_settings(role, name)))
-
-
-def _asking_settings(role: Role, name: str) -> list[tuple[str, Sequence[Any]]]:
-    return [
+    found = reader.together(
         ("SELECT settings FROM adoptions WHERE role = ? AND name = ? ORDER BY rowid DESC LIMIT 1", (role, name)),
         (f"SELECT settings FROM {role}s WHERE name = ?", (name,)),
-    ]
-
-
-def _latest(found: Sequence[Sequence[Row]]) -> str | None:
+    )
     return next((str(settings) for rows_ in found for (settings,) in rows_), None)
 
 
@@ -51,26 +43,6 @@ def added(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") -
         elif before[name] != now[name]:
             return None
     return new
-
-
-def known_of(reader: Connection, role: Role, name: str, former_names: Iterable[str]) -> tuple[str | None, str | None]:
-    """The first of these names that a judge or contestant was declared under, that nobody took over yet, None where
-    the new name has its own; and the settings behind the new name, as `settings_of`."""
-    table, column = ("verdicts", "judge") if role == "judge" else ("responses", "contestant")
-    formers = [former for former in dict.fromkeys(former_names) if former != name]
-    marks = ", ".join("?" * len(formers)) or "NULL"
-    naming, (own, known, *settings) = Naming.beside(
-        reader,
-        (f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (name,)),
-        (f"SELECT name FROM {role}s WHERE name IN ({marks})", formers),
-        *_asking_settings(role, name),
-    )
-    if own:
-        return None, _latest(settings)
-    taken = naming.judges if role == "judge" else naming.contestants
-    declared = {former for (former,) in known}
-    former = next((former for former in formers if former in declared and former not in taken), None)
-    return former, _latest(settings)
 
 
 def twin_of(reader: Connection, name: str) -> str | None:

@@ -160,30 +160,7 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
 
         Settings that were not there before, as a newer version may have, are adopted: one sentence says so.
         """
-        self._writing()
-        return self._declare(role, name, settings, self._declared(role, name))
-
-    def introduce(
-        self, role: Role, name: str, settings: Mapping[str, Any], former_names: Sequence[str]
-    ) -> tuple[str, ...]:
-        """Declare a judge or contestant and `adopt` what it gave under a former name, by one look into the ledger.
-
-        What the ledger says about that, one sentence each.
-        """
-        self._writing()
-        with self._reading() as reader:
-            former, known = declaring.known_of(reader, role, name, former_names)
-        adopted = None if former is None else self.alias(role, former, name)
-        declared = self._declare(role, name, settings, known)
-        return tuple(sentence for sentence in (adopted, declared) if sentence)
-
-    def twin_of(self, judge: str) -> str | None:
-        """The name under which the very same judge has ruled here, where it has not under this one."""
-        with self._reading() as reader:
-            return declaring.twin_of(reader, judge)
-
-    def _declare(self, role: Role, name: str, settings: Mapping[str, Any], known: str | None) -> str | None:
-        writer, text = self._writing(), rows.settings_text(settings)
+        writer, text, known = self._writing(), rows.settings_text(settings), self._declared(role, name)
         if known is None:
             own = writer.keep(f"{role}s", (name, text, time.time()))
             known = text if own else self._declared(role, name) or text
@@ -195,22 +172,14 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         writer.keep("adoptions", (role, name, text, time.time()))
         return f"{self.place}: the {role} {name!r} now also has the settings {', '.join(new)}; they were adopted"
 
+    def twin_of(self, judge: str) -> str | None:
+        """The name under which the very same judge has ruled here, where it has not under this one."""
+        with self._reading() as reader:
+            return declaring.twin_of(reader, judge)
+
     def _declared(self, role: Role, name: str) -> str | None:
         with self._reading() as reader:
             return declaring.settings_of(reader, role, name)
-
-    def adopt(self, role: Role, name: str, former_names: Sequence[str]) -> str | None:
-        """Let a judge or contestant take over what it gave under a former name, where it has given nothing yet.
-
-        To be called before a run, with the names that earlier versions gave it. One sentence says what was done.
-        """
-        former = self.former(role, name, former_names)
-        return None if former is None else self.alias(role, former, name)
-
-    def former(self, role: Role, name: str, former_names: Sequence[str]) -> str | None:
-        """The former name whose verdicts or responses `adopt` would take over; None where there is none."""
-        with self._reading() as reader:
-            return declaring.known_of(reader, role, name, former_names)[0]
 
     def alias(self, role: Role, former: str, name: str) -> str:
         """Let all that was given under a former name be read under another one from now on."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.nouns.item import Part, Turn
-from fullbench.nouns.judge import former_names_of
 from fullbench.nouns.model import Model, Prompt, Reply, as_judge
 from fullbench.nouns.picture import Picture
 from fullbench.registry import inner_model
@@ -38,10 +37,6 @@ class Blind:
 
     def as_judge(self) -> Blind:
         return Blind(as_judge(self.model))
-
-    @property
-    def former_names(self) -> tuple[str, ...]:
-        return tuple(f"{former} without image" for former in former_names_of(self.model))
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """The model's replies to the prompts without their pictures."""

@@ -26,9 +26,8 @@ class ChatModel:
 
     `url` is the address without the dialect's last steps (`http://localhost:8000/v1`). The name is the model's, with
     the address of any server that is not the provider's own (`qwen2-vl@localhost:8000/v1`), or a `label` in its place
-    (`qwen2-vl@lab`), and a tail for every sampling setting. `assumed` marks a temperature that is the default of judges
-    and not the user's word. `price` is dollars per million tokens in and out; without it the list is asked. So is
-    `cached_price`, of tokens in that the server had in its cache.
+    (`qwen2-vl@lab`), and a tail for every sampling setting. `listed` is the price in dollars per million tokens in and
+    out, and `cached_price` that of cached tokens in. Both default to the price list.
 
     `answer` runs its event loop in the calling thread. What it learned of the server's limits stays with the model, and
     all models that ask one server with one key share its requests and tokens a minute, so that several calls of
@@ -43,7 +42,6 @@ class ChatModel:
     limits: Limits = field(default_factory=Limits)
     listed: Price | None = None
     label: str = ""
-    assumed: bool = False
     cached_price: float | None = None
     _learned: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -72,31 +70,13 @@ class ChatModel:
     def settings(self) -> Mapping[str, Any]:
         """What changes answers, as a JSON value. How fast the server is asked and its price do not."""
         server = {"server": self.address} if self.address else {}
-        return {**self._spoken, "sampling": self.sampling.set(), **server}
-
-    @property
-    def _spoken(self) -> dict[str, Any]:
-        return {"model": self.model, "dialect": self.dialect.name, "label": self.label}
+        spoken = {"model": self.model, "dialect": self.dialect.name, "label": self.label}
+        return {**spoken, "sampling": self.sampling.set(), **server}
 
     def as_judge(self) -> ChatModel:
         """The same model as judges ask it: at temperature 0, unless something is said or the model takes none."""
         settled = self.sampling.as_judge(self.model)
-        return self if settled is self.sampling else replace(self, sampling=settled, assumed=True)
-
-    @cached_property
-    def former_names(self) -> tuple[str, ...]:
-        """The name of the first release, which showed neither the server nor the temperature that judges assume."""
-        former = self.model + (f"@{self.label}" if self.label else "") + self._said.tail
-        return () if former == self.name else (former,)
-
-    @property
-    def former_settings(self) -> Mapping[str, Any]:
-        """The settings that stood behind the name of the first release."""
-        return {**self._spoken, "sampling": self._said.set()}
-
-    @property
-    def _said(self) -> Sampling:
-        return replace(self.sampling, temperature=None) if self.assumed else self.sampling
+        return self if settled is self.sampling else replace(self, sampling=settled)
 
     @property
     def draws(self) -> bool:

@@ -22,7 +22,6 @@ from fullbench.models.tools.toolbox import TOOLS, Toolbox
 from fullbench.nouns.call import Usage
 from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Part, Turn
-from fullbench.nouns.judge import former_names_of
 from fullbench.nouns.model import Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import Picture
 from fullbench.registry import Spec
@@ -56,15 +55,6 @@ class Composed:
 
     def as_judge(self) -> Composed:
         return self if self.llm is None else replace(self, llm=as_judge(self.llm))
-
-    @cached_property
-    def former_names(self) -> tuple[str, ...]:
-        """The name of the first release, where that of the model behind it has changed."""
-        behind = getattr(self.llm, "former_settings", {})
-        return tuple(
-            f"{former}+{self.tools.name}#{digest({**self.settings, 'llm': {'name': former, **behind}})[:8]}"
-            for former in former_names_of(self.llm)
-        )
 
     @property
     def takes_schemas(self) -> bool:

@@ -49,7 +49,6 @@ class LiteLLMModel:
     sampling: Sampling = field(default_factory=Sampling)
     limits: Limits = field(default_factory=Limits)
     listed: Price | None = None
-    assumed: bool = False
     cached_price: float | None = None
 
     @cached_property
@@ -64,12 +63,7 @@ class LiteLLMModel:
     def as_judge(self) -> LiteLLMModel:
         """The same model as judges ask it: at temperature 0, unless something is said or the model takes none."""
         settled = self.sampling.as_judge(self.model)
-        return self if settled is self.sampling else replace(self, sampling=settled, assumed=True)
-
-    @property
-    def former_names(self) -> tuple[str, ...]:
-        """The name of the first release, which judges asked without a temperature."""
-        return (self.model + replace(self.sampling, temperature=None).tail,) if self.assumed else ()
+        return self if settled is self.sampling else replace(self, sampling=settled)
 
     @cached_property
     def address(self) -> str:

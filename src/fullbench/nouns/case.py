@@ -106,10 +106,6 @@ def cases(
                     yield Case(item, order, ballot, criterion, trial)
 
 
-panels = cases
-"""The name that `cases` had in the first release; plugins use it."""
-
-
 def _together(
     answers: dict[str, list[Response]], size: int | None, samples: Meetings
 ) -> Iterator[tuple[Response, ...]]:

@@ -44,14 +44,6 @@ class AsksNobody:
         return ()
 
 
-def former_names_of(who: object) -> tuple[str, ...]:
-    """The names that the same judge or model had in earlier releases, by its attribute `former_names`; none by default.
-
-    What a ledger holds under such a name is its own, and is not asked for again.
-    """
-    return tuple(getattr(who, "former_names", ()))
-
-
 def kind_of(judge: Judge) -> Kind | None:
     """What a judge is, where it says so by an attribute `kind`; None where it does not."""
     return getattr(judge, "kind", None)

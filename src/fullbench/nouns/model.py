@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
@@ -19,10 +19,9 @@ class Prompt:
     """A conversation to be continued.
 
     `schema` is the text of a JSON schema that the reply is held to, by models that take schemas. `nonce` is what
-    the ruling is asked for with, in a line of its own in the last turn. `newer` are words in it that earlier releases
-    did not send: their requests may still be on their way. `shared` is how many parts of the first turn that is not the
-    system's are the same in other prompts about the item, for servers that want to be told. `tag` is the caller's own
-    mark, handed back with the reply and never sent.
+    the ruling is asked for with, in a line of its own in the last turn. `shared` is how many parts of the first turn
+    that is not the system's are the same in other prompts about the item, for servers that cache them. `tag` is the
+    caller's own mark, handed back with the reply and never sent.
     """
 
     turns: tuple[Turn, ...]
@@ -30,7 +29,6 @@ class Prompt:
     json: bool = False
     schema: str = ""
     nonce: str = ""
-    newer: str = field(default="", compare=False, repr=False)
     shared: int = field(default=0, compare=False, repr=False)
     tag: Any = field(default=None, compare=False, repr=False)
 
@@ -43,15 +41,6 @@ class Prompt:
         held = [self.schema] if self.schema else []
         turns = [[turn.role, parts_content(self._unmarked(turn.parts))] for turn in self.turns]
         return digest([turns, self.seed, self.json, *held])
-
-    @property
-    def former_digest(self) -> str:
-        """The digest of the same prompt as earlier releases worded it."""
-        if not self.newer:
-            return self.digest
-        *before, last = self.turns
-        parts = tuple(part.replace(self.newer, "", 1) if isinstance(part, str) else part for part in last.parts)
-        return replace(self, turns=(*before, Turn(last.role, parts)), newer="").digest
 
     def _unmarked(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         if not self.nonce:

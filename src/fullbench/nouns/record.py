@@ -221,7 +221,7 @@ class Record(Framed):
                     yield _duel((judge, item, criterion, trial), one, two, margin, together=False, rater=rater)
 
     def meeting_themselves(self) -> int:
-        """How many verdicts show a contestant twice. An earlier release could ask for such; no figure counts them."""
+        """How many verdicts show a contestant twice. No table counts them."""
         return sum(len(set(verdict.contestants)) < len(verdict.contestants) for verdict in self.verdicts)
 
     def digest(self) -> str:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from fullbench.reading.marks import Form
 
 READER = 2
-"""The version of the rules by which replies are read: to be raised when a reply may be read differently than before. A
-verdict that names none (0) was read by version 1."""
+"""The version of the rules by which replies are read: to be raised when a reply may be read differently than before."""
 
 _TERSE = 10
 

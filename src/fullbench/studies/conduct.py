@@ -16,7 +16,7 @@ from fullbench.nouns.ballot import ballot
 from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge, former_names_of
+from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 from fullbench.nouns.note import Note, sentence
 from fullbench.nouns.panel import View, is_view
@@ -228,7 +228,7 @@ class Conductor:
         stop = terms.stop
         purse = self.ready(terms.budget, spent=terms.spent)
         asked: list[Model | Judge] = [*self.contestants, *self.judges]
-        refuse_open(ledger.path, [name for who in asked for name in (who.name, *former_names_of(who))])
+        refuse_open(ledger.path, [who.name for who in asked])
         tallies: list[Tally] = []
         if self.contestants:
             given = self.responses(ledger)

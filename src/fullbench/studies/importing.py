@@ -45,7 +45,7 @@ def import_verdicts(ledger: Ledger, verdicts: Iterable[Verdict], path: Path) -> 
 
 
 def _place(verdict: Verdict) -> Place:
-    # The first of several people had no number in the first release; in files that name nobody it is 0.
+    # A vote without a rater in the ledger is rater 0 in files that name nobody.
     rater = "" if verdict.rater == "0" else verdict.rater
     return (verdict.case, verdict.judge, verdict.trial, rater, verdict.revision)
 

@@ -1,4 +1,4 @@
-"""Whoever is about to be asked, made known to the ledger."""
+"""Registration of judges and contestants in the ledger before they are called."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import warnings
 from fullbench.errors import DataWarning
 from fullbench.ledger.accounts import Role
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.judge import Judge, former_names_of
+from fullbench.nouns.judge import Judge
 from fullbench.nouns.model import Model
 
 
 def introduce(ledger: Ledger, role: Role, who: Judge | Model) -> tuple[str, ...]:
-    """Declare a judge or contestant; what it gave under a name of an earlier release is its own.
-
-    What the ledger says about that, one sentence each.
-    """
-    notices = ledger.introduce(role, who.name, who.settings, former_names_of(who))
+    """Register a judge or contestant in the ledger, and return the ledger's notices."""
+    notice = ledger.declare(role, who.name, who.settings)
     if role == "judge" and (twin := ledger.twin_of(who.name)) is not None:
         warnings.warn(
             f"{ledger.place}: {twin!r} has ruled here and has the same settings as {who.name!r}, which is asked anew; "
@@ -24,4 +21,4 @@ def introduce(ledger: Ledger, role: Role, who: Judge | Model) -> tuple[str, ...]
             DataWarning,
             stacklevel=2,
         )
-    return notices
+    return (notice,) if notice else ()

@@ -7,7 +7,7 @@ ledger before the next is waited for, and the same call goes on where the last o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Unpack
 
 from fullbench.errors import InputError
@@ -78,7 +78,6 @@ class PeerReview:
 
     With `given` questions nobody writes any: all contestants answer them, and each reviews every two answers of others.
     That is the plain peer review that UPME is compared with. `wording` is what is said, `template` a reviewer's prompt.
-    With `earlier_draw` the `reviews` are those that earlier releases drew: see `begun`.
     """
 
     contestants: Sequence[Model]
@@ -100,7 +99,6 @@ class PeerReview:
     wording: Wording = field(default_factory=shipped)
     template: Template | None = None
     seed: int = 0
-    earlier_draw: bool = False
     slots: Sequence[design.Slot] = field(init=False)
     _asked: Sequence[Item] = field(init=False, repr=False)
 
@@ -116,29 +114,7 @@ class PeerReview:
         asked = asking.given(self.given, self.wording)
         object.__setattr__(self, "_asked", asked)
         slots = design.full([item.id for item in asked] or list(self.images), names, self.families)
-        if self.earlier_draw:
-            drawn = design.drawn_before(slots, self.reviews, self.seed, by_picture=bool(self.given))
-        else:
-            drawn = design.sampled(slots, self.reviews, self.seed)
-        object.__setattr__(self, "slots", drawn)
-
-    def begun(self, ledger: Ledger) -> PeerReview:
-        """The same review as it was begun in a ledger: with an earlier release's draw where the ledger holds reviews of
-        that draw and none that today's alone has. What was paid for then counts, and is not asked again otherwise."""
-        if self.reviews is None or self.earlier_draw:
-            return self
-        earlier = replace(self, earlier_draw=True)
-        ours, theirs = set(self.slots), set(earlier.slots)
-        owner = {self.judge(model).name: model.name for model in self.contestants}
-        record = ledger.record(list(owner)) if ours != theirs else Record(())
-        heard = {
-            design.Slot(
-                verdict.item if self.given else record.tag(verdict, "image") or "",
-                owner[verdict.judge], *sorted(verdict.contestants),
-            )
-            for verdict in record if len(verdict.contestants) == 2
-        }  # fmt: skip
-        return earlier if heard & (theirs - ours) and not heard & (ours - theirs) else self
+        object.__setattr__(self, "slots", design.sampled(slots, self.reviews, self.seed))
 
     @property
     def names(self) -> list[str]:
@@ -202,8 +178,6 @@ class PeerReview:
     def conduct_on(self, terms: RunTerms, ledger: Ledger, specs: Mapping[str, str] | None = None) -> Reviewed:
         """The same on some terms. `specs` gives the spec of contestants by their name, as for `answer`; reviewers are
         sent as they are."""
-        if (begun := self.begun(ledger)) is not self:
-            return begun.conduct_on(terms, ledger, specs)
         run = _Run(ledger, self.ready(terms.budget, spent=terms.spent), terms, specs or {})
         steps: dict[str, list[Tally]] = {}
         if not self.given:
@@ -353,20 +327,7 @@ class PeerReview:
             record, terms=self.terms, truth=self.known(responses), best_first=order, families=self.kin
         )  # fmt: skip
         scored = benchmark(keyed.scored(self._asked, responses))
-        first = [replace(table, notes=[*table.notes, *self._draw_notes()]) for table in by_review[:1]]
-        return [*first, *([scored] if scored.rows else ()), *by_review[1:]]
-
-    def _draw_notes(self) -> list[str]:
-        if not self.earlier_draw:
-            return []
-        return [
-            Note(
-                "peer-review.earlier-draw",
-                "These {n:,} reviews were drawn by an earlier release, whose draw this ledger began with: even over "
-                "reviewers and pairs, not over pictures. A new ledger has an even draw.",
-                n=len(self.slots),
-            )
-        ]
+        return [*by_review[:1], *([scored] if scored.rows else ()), *by_review[1:]]
 
     def _costs(self, steps: Mapping[str, Sequence[Tally]]) -> Table:
         rows: list[list[Cell]] = []

@@ -10,12 +10,11 @@ from typing import Generic, TypeVar
 
 from fullbench.errors import InputError
 from fullbench.judges.sheets import SheetJudge, response_of
-from fullbench.ledger.accounts import Role
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.headings import headings
 from fullbench.nouns.item import WITHOUT_PICTURES, Item
-from fullbench.nouns.judge import Judge, former_names_of, models_of, prompts_of
+from fullbench.nouns.judge import Judge, models_of, prompts_of
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.note import Note
 from fullbench.nouns.response import Response
@@ -270,7 +269,7 @@ def _split(
 
 def answers(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, used: Seen) -> Load:
     """What a contestant would be asked."""
-    name = _name_there(ledger, "contestant", model)
+    name = model.name
     asked = ((item, number) for item in items for number in range(samples))
     split = _split(
         asked, lambda task: (task[0].key, task[1]), lambda keys: ledger.answered(name, keys),
@@ -280,14 +279,9 @@ def answers(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, u
     return weighed(split.load("answers", model.name), model, used, asked=split.due, hearings=hearings, mode="answer")
 
 
-def _name_there(ledger: Ledger, role: Role, who: Judge | Model) -> str:
-    """The name under which the ledger holds what somebody gave: a run would adopt a former one."""
-    return ledger.former(role, who.name, former_names_of(who)) or who.name
-
-
 def verdicts(judge: Judge, cases: Iterable[Case], ledger: Ledger, used: Seen) -> Load:
     """What a judge would be asked."""
-    name = _name_there(ledger, "judge", judge)
+    name = judge.name
     split = _split(
         cases, lambda case: (case.key, case.trial), lambda keys: ledger.heard(name, keys),
         ledger.failed_for_good(name), lambda case: (case.item, carried(case, judge)),

@@ -13,7 +13,7 @@ from fullbench.errors import InputError
 from fullbench.judges.examples import Example
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.nouns.case import Case
-from fullbench.nouns.item import INSTRUCTED, Turn
+from fullbench.nouns.item import Turn
 from fullbench.nouns.model import Prompt, Reply
 from fullbench.nouns.verdict import Verdict
 
@@ -51,20 +51,13 @@ def sent(settings: Mapping[str, Any], case: Case, verdict: Verdict) -> dict[str,
     heard = case.at(verdict.trial).with_nonce(nonce)
     known: dict[str, tuple[Turn, ...]] = {}
     replies = [call.text for call in verdict.exchanges]
-    for prompt in (prompt for form in (heard, *_before(heard)) for prompt in judge.prompts(form, replies)):
+    for prompt in judge.prompts(heard, replies):
         # A reply that could not be read is asked for again in the same words under another seed.
         seeds = [(prompt.seed or 0) + 1_000_003 * attempt for attempt in range(1, judge.resample + 1)]
         for one in (prompt, *(replace(prompt, seed=seed) for seed in seeds)):
             if one.digest in wanted:
                 known[one.digest] = one.turns
     return known
-
-
-def _before(case: Case) -> Iterator[Case]:
-    """The case as earlier releases showed it: with the instruction to contestants in sight."""
-    if INSTRUCTED in case.item.tags:
-        tags = {name: value for name, value in case.item.tags.items() if name != INSTRUCTED}
-        yield replace(case, item=replace(case.item, tags=tags))
 
 
 def _judge(settings: Mapping[str, Any]) -> PromptedJudge | None:
@@ -79,5 +72,5 @@ def _judge(settings: Mapping[str, Any]) -> PromptedJudge | None:
         examples = tuple(Example(text, tuple(marks), *form) for text, marks, *form in settings.get("examples", ()))
         model = _Silent(str(settings["model"]))
         return PromptedJudge(model, examples=examples, constrained="constrained" in settings, **options)
-    except (InputError, TypeError, ValueError):  # settings of a release that had others
+    except (InputError, TypeError, ValueError):  # settings of a judge that is made in another way
         return None

@@ -170,16 +170,14 @@ READERS = {"plain": "reader", "examples": "reader_examples"}
 """The wordings of a second reader."""
 PLAIN = "plain"
 """The wording that ships with the package; no benchmark has this name."""
-FIRST_PLAIN = "plain-1"
-"""The same as the first release had it: a scale, and no word on which of its ends is good."""
 
 
 def _worded(name: str, manner: str) -> dict[str, Any]:
     """What a benchmark, asked about in one of its manners, gives to a `PromptedJudge`."""
-    if name in {PLAIN, FIRST_PLAIN}:
+    if name == PLAIN:
         if manner:
             raise InputError(f"manner={manner} is a benchmark's way of asking; name the benchmark by wording=NAME")
-        return {} if name == PLAIN else {"ends": False}
+        return {}
     bench = benchmark(name)
     if bench.wording is None:
         raise InputError(f"the benchmark {name!r} has no wording of its own; leave out the option wording")

@@ -12,12 +12,11 @@ from fullbench.nouns.benchmark import Benchmark
 from fullbench.nouns.case import Case
 from fullbench.nouns.item import Item
 from fullbench.nouns.response import Response
-from fullbench.registry import adapted
 from fullbench.testing.hooks import CHECKS, Checked, CountingJudge
 
 
 def check_benchmark(
-    benchmark: object, folder: Path, *, source: Path | None = None, data: Path | None = None, limit: int = 20
+    benchmark: Benchmark, folder: Path, *, source: Path | None = None, data: Path | None = None, limit: int = 20
 ) -> None:
     """Prove that a benchmark keeps its promises, on its first `limit` items, in an empty folder.
 
@@ -28,18 +27,18 @@ def check_benchmark(
     where it is left out; `data` is the released data from which figures are reproduced. Without `data`, `reproduce` is
     called on an empty folder: it must say what is missing, or do without.
     """
-    checked = adapted(benchmark)
-    assert checked.name, "a benchmark has a name"
-    assert checked.paper, "a benchmark names its paper"
-    assert checked.asks or checked.hooks, "a benchmark asks something, or brings or reproduces what others asked"
+    assert isinstance(benchmark, Benchmark), f"a benchmark is a fullbench.Benchmark, not {type(benchmark).__name__}"
+    assert benchmark.name, "a benchmark has a name"
+    assert benchmark.paper, "a benchmark names its paper"
+    assert benchmark.asks or benchmark.hooks, "a benchmark asks something, or brings or reproduces what others asked"
     items: list[Item] = []
     cases: list[Case] = []
-    if checked.asks:
-        items = list(checked.items(source))
-        _check_items(items, list(checked.items(source)))
-        cases = _check_run(checked, items[:limit], folder)
-    place = Checked(checked, items, cases, folder, source, data)
-    for hook in checked.hooks:
+    if benchmark.asks:
+        items = list(benchmark.items(source))
+        _check_items(items, list(benchmark.items(source)))
+        cases = _check_run(benchmark, items[:limit], folder)
+    place = Checked(benchmark, items, cases, folder, source, data)
+    for hook in benchmark.hooks:
         with _blamed(hook):
             CHECKS[hook](place)
 

@@ -9,7 +9,7 @@ from fullbench.errors import InputError
 from fullbench.judges.scorers import factories
 from fullbench.judges.scorers.hub import KINDS, AestheticScorer, ContrastScorer, MatchScorer, RewardScorer
 from fullbench.judges.scorers.scorer import Scorer, ScorerJudge
-from fullbench.nouns.case import panels
+from fullbench.nouns.case import cases as cases_of
 from fullbench.studies.specs import judge as judge_of
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, picture, texture
@@ -105,7 +105,7 @@ def test_a_model_is_a_judge_and_the_batch_does_not_matter(zoo):
         for n, item in enumerate(items)
         for k in (0, 1)
     ]
-    cases = [*panels(items, responses, Choice(), size=2), *panels(items, responses, Real(0, 10))]
+    cases = [*cases_of(items, responses, Choice(), size=2), *cases_of(items, responses, Real(0, 10))]
     one = list(judge_of(f"clip:{zoo['clip']}?batch=1").hear(cases))
     many = list(judge_of(f"clip:{zoo['clip']}?batch=5&threads=2").hear(cases))
     assert [verdict.fault for verdict in many] == [None] * len(cases)

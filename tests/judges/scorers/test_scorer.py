@@ -15,7 +15,7 @@ from fullbench import Choice, Item, Likert, Picture, Ranking, Real, Response, Sc
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.scorers.pictures import decode
 from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
-from fullbench.nouns.case import panels
+from fullbench.nouns.case import cases as cases_of
 from fullbench.nouns.judge import Judge
 from tests.judges.scorers.making import case, encoded, picture, texture
 
@@ -98,7 +98,7 @@ def test_each_picture_is_scored_once_and_all_cases_are_ruled_in_order():
 
     items = [Item.ask(f"i{n}", f"prompt {n}") for n in range(20)]
     responses = [Response(item.id, f"c{k}", (grey(10 * n + k),)) for n, item in enumerate(items) for k in range(3)]
-    cases = [*panels(items, responses, Real(0, 1)), *panels(items, responses, Choice(), size=2)]
+    cases = [*cases_of(items, responses, Real(0, 1)), *cases_of(items, responses, Choice(), size=2)]
     verdicts = list(ScorerJudge(CallableScorer("count", count), batch=7, threads=3).hear(cases))
     assert [verdict.case for verdict in verdicts] == [one.key for one in cases]
     assert len(seen) == 60
@@ -154,7 +154,7 @@ def test_equal_pictures_words_and_too_many_pictures_are_recused():
     judge = ScorerJudge(BRIGHT)
     assert "twice" in ruling(judge, grey(1), grey(1)).text
     item = Item.ask("i", "p")
-    words = next(panels([item], [Response.say("i", "c", "a cat")], Real(0, 1)))
+    words = next(cases_of([item], [Response.say("i", "c", "a cat")], Real(0, 1)))
     (verdict,) = judge.hear([words])
     assert (verdict.fault, verdict.text) == ("recused", "a response shows 0 pictures where one is scored")
 

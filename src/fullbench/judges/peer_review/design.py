@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -91,33 +90,6 @@ def _in_turns(groups: Iterable[tuple[str, str, str]], rng: random.Random) -> lis
         rng.shuffle(waiting)
         ordered += [pairs.pop() for pairs in waiting]
     return ordered
-
-
-def drawn_before(slots: Sequence[Slot], reviews: int | None, seed: int = 0, *, by_picture: bool = False) -> list[Slot]:
-    """What earlier releases drew, for reviews that were begun with it: even over reviewers and pairs alone.
-
-    Reviewers and pairs take turns, each with its pictures in an order drawn from the seed; `by_picture`, as for given
-    questions, each with one of the pictures that were drawn least so far.
-    """
-    if reviews is None or reviews >= len(slots):
-        return list(slots)
-    rng = random.Random(seed)
-    groups: dict[tuple[str, str, str], list[Slot]] = {}
-    for slot in slots:
-        groups.setdefault((slot.reviewer, slot.one, slot.two), []).append(slot)
-    for group in groups.values():
-        rng.shuffle(group)
-    chosen: list[Slot] = []
-    times: Counter[str] = Counter()
-    while len(chosen) < reviews:
-        waiting = [group for group in groups.values() if group]
-        rng.shuffle(waiting)
-        for group in waiting[: reviews - len(chosen)]:
-            slot = min(group, key=lambda slot: times[slot.image]) if by_picture else group[0]
-            group.remove(slot)
-            times[slot.image] += 1
-            chosen.append(slot)
-    return sorted(chosen, key=lambda slot: (slot.image, slot.reviewer, slot.one, slot.two))
 
 
 def within(cases: Iterable[Case], slots: Iterable[Slot], *, given: bool = False) -> list[Case]:

@@ -59,8 +59,7 @@ class Desk:
     def names(self, prompt: Prompt) -> list[str]:
         """The names that a request from here may bear, today's first: case or item, trial, digests of who asks and of
         what is asked."""
-        words = dict.fromkeys((prompt.digest[:8], prompt.former_digest[:8]))
-        return [f"{self._at[0]}-{self._at[1]}-{tail}-{asked}" for tail in self._tails for asked in words]
+        return [f"{self._at[0]}-{self._at[1]}-{tail}-{prompt.digest[:8]}" for tail in self._tails]
 
     def knows(self, error: str) -> bool:
         """Whether this failure is in the ledger."""

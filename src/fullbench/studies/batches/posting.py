@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from fullbench.errors import InputError, ModelError
 from fullbench.models.batches import named
 from fullbench.models.chat import ChatModel
-from fullbench.nouns.judge import former_names_of
 from fullbench.nouns.model import Model
 from fullbench.studies.batches.folders import ERRORS, OUTPUT, REQUESTS, Folder, Shelf
 
@@ -112,9 +111,7 @@ class Posting:
     def model_of(self, folder: Folder) -> ChatModel:
         """The model that a batch asks: its server is spoken to with this model's key and patience."""
         for model in self._models():
-            if not isinstance(model, ChatModel) or model.url != folder.state.server:
-                continue
-            if folder.state.model in {model.name, *former_names_of(model)}:
+            if isinstance(model, ChatModel) and (model.url, model.name) == (folder.state.server, folder.state.model):
                 return model
         who = ", ".join(folder.state.asks)
         raise InputError(

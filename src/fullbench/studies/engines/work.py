@@ -64,7 +64,7 @@ class Tally:
     seconds: float = 0.0
     workers: int = 0
     notices: tuple[str, ...] = ()
-    """What the ledger says of the names: settings it took on, verdicts found under a former name."""
+    """Notices of the ledger about names, such as settings that it added."""
     lasting: int = 0
     passed_over: int = 0
     unasked: int = 0

@@ -69,10 +69,6 @@ class Reviewing:
         """The first run."""
         return self.runs[0]
 
-    def _begin(self, ledger: Ledger) -> None:
-        """Go on with what was begun in this ledger."""
-        self.runs = [review.begun(ledger) for review in self.runs]
-
     def _run(self, models: Sequence[Model], seed: int, *, drawn: bool) -> PeerReview:
         options = self.study.options
         about, truth = self._about(seed, drawn=drawn)
@@ -119,7 +115,6 @@ class Reviewing:
     def plan(self, ledger: Ledger) -> Table:
         """Questions, answers and reviews that would be asked for, and what they would take; stand-ins are weighed for
         questions and answers that are still to be options."""
-        self._begin(ledger)
         seen = plan.seen(ledger)
         loads: list[Load] = []
         rulings: list[Load] = []
@@ -136,7 +131,6 @@ class Reviewing:
     def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Write, answer, review what is due, and look at the record; run by run where there are several seeds."""
         terms = RunTerms(**named)
-        self._begin(ledger)
         conducted: list[Reviewed] = []
         for review in self.runs:
             done = review.conduct_on(terms, ledger, self.specs)
@@ -168,7 +162,6 @@ class Reviewing:
 
     def replay(self, ledger: Ledger) -> Conducted:
         """The ranking by what the ledger holds."""
-        self._begin(ledger)
         due = 0
         for review in self.runs:
             items = review.questions(ledger)

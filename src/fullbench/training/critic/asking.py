@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from fullbench.errors import InputError
 from fullbench.figures.score_agreement import SCALE, scale_of
-from fullbench.judges.critic import TASK, Edition, critic
+from fullbench.judges.critic import critic
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
 from fullbench.nouns.ballot import Score, ballot
@@ -18,7 +18,6 @@ from fullbench.nouns.text import language_named
 
 Manner = Literal["critic", "plain"]
 Mode = Literal["direct", "analyze"]
-Rules = Literal["task", "criterion"]
 
 
 @dataclass(frozen=True)
@@ -27,9 +26,7 @@ class Asking:
 
     `manner` is `critic` (AlignMMBench's critic: 1 to 10, beside a reference, by the rules of the task) or `plain` (the
     wording of any judge, on any scale; the reference is shown where `reference` says so). No picture is shown.
-    `template` is a wording of one's own, as text. `rules` says how the critic knows whose rules hold: by the item's
-    `task`, or by the case's `criterion` alone, as critics of the first release were trained. `edition` is that of the
-    critic's wording: a critic is asked in the words that it was trained on.
+    `template` is a prompt template of the user, as text.
     """
 
     manner: Manner = "critic"
@@ -38,16 +35,9 @@ class Asking:
     mode: Mode = "direct"
     reference: bool = True
     template: str = ""
-    rules: Rules = "task"
-    edition: Edition = 2
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("manner", self.manner, Manner),
-            ("mode", self.mode, Mode),
-            ("rules", self.rules, Rules),
-            ("edition", self.edition, Edition),
-        ):
+        for name, value, known in (("manner", self.manner, Manner), ("mode", self.mode, Mode)):
             if value not in get_args(known):
                 raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(known))}")
         language_named(self.language)
@@ -74,9 +64,8 @@ class Asking:
         if self.template:
             options["template"] = Template.parse(self.template, SLOTS)
         if self.manner == "critic":
-            by_task = TASK if self.rules == "task" else ""
-            return critic(model, language, edition=self.edition, **options, rules_tag=by_task)
-        # Critics are asked in the very words that they were trained on: earlier ones were not told which end is good.
+            return critic(model, language, **options)
+        # A trained critic learns from its targets which end of the scale is good, so the prompt does not say it.
         return PromptedJudge(model, sight="none", reference=self.reference, language=language, ends=False, **options)
 
     def target(self, mark: float, reason: str = "") -> str:
@@ -86,17 +75,10 @@ class Asking:
             return ruling if self.mode == "direct" else f"{reason}\n{ruling}"
         rating = {"Rating": int(mark)}
         if self.mode == "analyze":
-            why = {"Reason": reason}
-            return json.dumps(why | rating if self.edition == 1 else rating | why, ensure_ascii=False)
+            return json.dumps(rating | {"Reason": reason}, ensure_ascii=False)
         return json.dumps(rating, ensure_ascii=False)
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """As a JSON value, from which `Asking.of` makes it again; without what earlier releases did not have."""
-        earlier = {"rules": "criterion", "edition": self.edition if self.manner == "plain" else 1}
-        return {name: value for name, value in asdict(self).items() if earlier.get(name) != value}
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Asking:
-        """From its values; a critic that was trained before there was a choice of rules or editions has none."""
-        return cls(**{"rules": "criterion", "edition": 1, **values})
+        """Return all fields as a JSON object."""
+        return asdict(self)

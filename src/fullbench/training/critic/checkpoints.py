@@ -12,8 +12,6 @@ from fullbench.errors import InputError
 from fullbench.files.writers import replacing, write_rows
 
 Line = Mapping[str, float]
-ADDED = {"compile": "auto", "shard": False}
-"""Settings that came later, with what runs did before: a run begun by an earlier version goes on."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Kept:
         """Take the folder for this run, or find that it is this run's already."""
         file = self.folder / "run.json"
         if file.exists():
-            known = {**ADDED, **json.loads(file.read_text(encoding="utf-8"))}
+            known = json.loads(file.read_text(encoding="utf-8"))
             other = sorted(name for name in {*known, *asked} if known.get(name) != asked.get(name))
             if other:
                 raise InputError(

@@ -43,7 +43,7 @@ class Critic:
             raise InputError(f"there is no critic.json in the folder; {hint}", path=folder)
         try:
             values = json.loads(file.read_text(encoding="utf-8"))
-            asking = Asking.of(values.pop("asking"))
+            asking = Asking(**values.pop("asking"))
             critic = cls(asking=asking, **values)
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"this is not the description of a critic ({error!r})", path=file) from error

@@ -1,8 +1,7 @@
 """The light critic: a linear head over words, and over how like the reference an answer is. It needs no torch.
 
 Without a reference it knows which words and turns of phrase people mark high or low, and nothing of what is true: a
-baseline that a larger critic has to beat, and a judge where there is nothing else. Folders of the first kind, which
-compared words alone (`model/weights.npy`), are judges as they were, under their own names.
+baseline that a larger critic has to beat, and a judge where there is nothing else.
 """
 
 from __future__ import annotations
@@ -139,28 +138,25 @@ def _error(rows: Any, marks: Floats, fold: npt.NDArray[np.int64], strength: floa
 
 @dataclass(frozen=True, eq=False)
 class LightJudge(AsksNobody):
-    """The judge that a light critic is. One without a map of measures is of the first kind: words alone."""
+    """Judge made from a light critic."""
 
     kind: ClassVar[Kind] = "scorer"
 
     label: str
     critic: Critic
     weights: Floats
-    bending: Bending | None = None
+    bending: Bending
 
     @classmethod
     def read(cls, folder: Path, critic: Critic) -> LightJudge:
-        first, file = folder / "model" / "weights.npy", folder / "model" / FILE
+        file = folder / "model" / FILE
         try:
-            if first.exists():
-                weights, bending = np.load(first, allow_pickle=False), None
-            else:
-                with np.load(file, allow_pickle=False) as arrays:
-                    weights = arrays["weights"]
-                    bending = Bending(*(arrays[field.name] for field in fields(Bending)))
+            with np.load(file, allow_pickle=False) as arrays:
+                weights = arrays["weights"]
+                bending = Bending(*(arrays[field.name] for field in fields(Bending)))
         except (OSError, ValueError, KeyError, BadZipFile) as error:
             raise InputError(f"the weights cannot be read ({error})", path=file) from error
-        size = SIZE if bending is None else SIZE + BENDS
+        size = SIZE + BENDS
         if weights.shape != (size,):
             raise InputError(f"the weights have the shape {weights.shape}; {size} were expected", path=file)
         return cls(folder.resolve().name, critic, weights, bending)
@@ -168,13 +164,14 @@ class LightJudge(AsksNobody):
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         weights_digest = digest(self.weights.astype("<f8").tobytes().hex())
-        # A critic of the first kind keeps the settings that ledgers know it by.
-        more = {} if self.bending is None else {"bending": _digest(self.bending)}
-        return {"weights": weights_digest, "mean": self.critic.mean, "asking": self.critic.asking.values, **more}
+        return {
+            "weights": weights_digest, "mean": self.critic.mean, "asking": self.critic.asking.values,
+            "bending": _digest(self.bending),
+        }  # fmt: skip
 
     @cached_property
     def name(self) -> str:
-        return f"{self.label}+light{'' if self.bending is None else '2'}#{digest(self.settings)[:8]}"
+        return f"{self.label}+light2#{digest(self.settings)[:8]}"
 
     def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         """One verdict a case, in order."""
@@ -183,10 +180,7 @@ class LightJudge(AsksNobody):
             if reason := recuses(case, asking):
                 yield Verdict.of(case, self.name, "recused", text=reason)
                 continue
-            if self.bending is None:
-                rows = matrix(list(alone(case, asking.scale)))
-            else:
-                rows = beside(list(alone(shown(case, reference=asking.reference), asking.scale)), self.bending)
+            rows = beside(list(alone(shown(case, reference=asking.reference), asking.scale)), self.bending)
             yield numbered(case, self.name, (self.critic.mean + rows @ self.weights).tolist(), asking.scale)
 
 
