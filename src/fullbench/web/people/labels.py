@@ -37,7 +37,7 @@ from fullbench.web.people.kinds import Write
 from fullbench.web.people.quality import together
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tables import kept, slots, tasks, votes
-from fullbench.web.people.tally import Vote, contents, counted, names, raters
+from fullbench.web.people.tally import Vote, contents, counted, raters
 from fullbench.web.settings import Settings
 
 COLUMNS: Columns = {
@@ -182,7 +182,6 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
         )
     if isinstance(study.kind, Write):
         raise InputError("what people wrote are items, not verdicts: export them as items")
-    names_of_old = names(connection)
     new = changed = known = older = 0
     named_there, renamed = _named_there(connection, study, ledger)
     incoming = verdicts(connection, study, find, revisions=True, named=named_there)
@@ -191,18 +190,15 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
             chunk = [(vote, case, replace(verdict, rater=f"{PILOT}{verdict.rater}")) for vote, case, verdict in chunk]
         earlier = _said(ledger, {verdict.case for _, _, verdict in chunk})
         noted = {(case.key, vote.task) for vote, case, _ in chunk}
-        for vote, case, verdict in chunk:
-            # The first release kept votes under people's names: such a vote is continued, not cast a second time.
-            names_then = (verdict.rater, names_of_old.get(vote.person, ""))
-            rater = next((name for name in names_then if (verdict.judge, case.key, name) in earlier), verdict.rater)
-            before = earlier.setdefault((verdict.judge, case.key, rater), [])
+        for _, case, verdict in chunk:
+            before = earlier.setdefault((verdict.judge, case.key, verdict.rater), [])
             if any(past.at == verdict.at for past in before):
                 known += 1
             elif before and before[-1].at > verdict.at:
                 older += 1
             else:
                 revision = before[-1].revision + 1 if before else 0
-                fresh = replace(verdict, rater=rater, revision=revision)
+                fresh = replace(verdict, revision=revision)
                 ledger.add(case, fresh)
                 before.append(fresh)
                 new += 1
