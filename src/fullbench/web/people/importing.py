@@ -255,11 +255,7 @@ def _tasks(study: Study, material: Material) -> tuple[Tasks, Omitted]:
     )
     if material.with_reference:
         answers = sources.with_references(kind.name, study.rules, items, answers)
-    requests = (
-        0
-        if material.items is not None or material.ledger is None
-        else sum(REQUEST in item.tags for item in _every(material))
-    )
+    requests = 0 if material.items is not None else sum(REQUEST in item.tags for item in _every(material))
     compared = tasks_of(kind, study.rules.ballot, items, answers, per_item=material.per_item, seed=study.seed)
     chosen = list(_waiting(compared, study, material)) if material.pending else compared
     return chosen, replace(left_out, requests=requests)

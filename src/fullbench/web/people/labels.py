@@ -37,7 +37,7 @@ from fullbench.web.people.kinds import Write
 from fullbench.web.people.quality import together
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tables import kept, slots, tasks, votes
-from fullbench.web.people.tally import Vote, contents, counted, raters
+from fullbench.web.people.tally import Vote, contents, counted, names, raters
 from fullbench.web.settings import Settings
 
 COLUMNS: Columns = {
@@ -182,6 +182,7 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
         )
     if isinstance(study.kind, Write):
         raise InputError("what people wrote are items, not verdicts: export them as items")
+    account_names = names(connection)
     new = changed = known = older = 0
     named_there, renamed = _named_there(connection, study, ledger)
     incoming = verdicts(connection, study, find, revisions=True, named=named_there)
@@ -190,15 +191,18 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
             chunk = [(vote, case, replace(verdict, rater=f"{PILOT}{verdict.rater}")) for vote, case, verdict in chunk]
         earlier = _said(ledger, {verdict.case for _, _, verdict in chunk})
         noted = {(case.key, vote.task) for vote, case, _ in chunk}
-        for _, case, verdict in chunk:
-            before = earlier.setdefault((verdict.judge, case.key, verdict.rater), [])
+        for vote, case, verdict in chunk:
+            # A file of labels may name the person: the vote is a revision of that label, not a second vote.
+            rater_names = (verdict.rater, account_names.get(vote.person, ""))
+            rater = next((name for name in rater_names if (verdict.judge, case.key, name) in earlier), verdict.rater)
+            before = earlier.setdefault((verdict.judge, case.key, rater), [])
             if any(past.at == verdict.at for past in before):
                 known += 1
             elif before and before[-1].at > verdict.at:
                 older += 1
             else:
                 revision = before[-1].revision + 1 if before else 0
-                fresh = replace(verdict, revision=revision)
+                fresh = replace(verdict, rater=rater, revision=revision)
                 ledger.add(case, fresh)
                 before.append(fresh)
                 new += 1

@@ -162,7 +162,8 @@ def keep_board(engine: Engine, board: Board, stamp: str) -> None:
 def computed_stamps(connection: Connection) -> dict[str, str]:
     """Return the stamp of every board."""
     b = tables.boards.c
-    return {name: stamp for name, stamp in connection.execute(select(b.name, b.stamp).where(b.kind == "board"))}
+    rows = connection.execute(select(b.name, b.stamp).where(b.kind == "board"))
+    return {row.name: row.stamp for row in rows}
 
 
 def drop_boards(connection: Connection, names: Collection[str]) -> None:

@@ -68,12 +68,14 @@ def vote(ledger: Ledger, case: Case, user: User, marks: list[float], text: str) 
     counts. Names and rulings are visible where this vote is cast, so it is not blind."""
     with _TURNS:
         verdicts = ledger.verdicts(PEOPLE, cases=[case.key], texts=False, revisions=True)
-        revisions = [
-            verdict.revision for verdict in verdicts if verdict.rater == user.rater and verdict.trial == case.trial
+        # A file of labels may name the person: the vote is a revision of that label, not a second vote.
+        earlier = [
+            verdict for verdict in verdicts if verdict.rater in {user.rater, user.name} and verdict.trial == case.trial
         ]
+        newest = max(earlier, key=lambda verdict: verdict.revision, default=None)
         verdict = Verdict.of(
-            case, PEOPLE, marks, text=text, at=time.time(), rater=user.rater, revision=max(revisions, default=-1) + 1,
-            circumstances=Circumstances(blind=False),
+            case, PEOPLE, marks, text=text, at=time.time(), rater=user.rater if newest is None else newest.rater,
+            revision=0 if newest is None else newest.revision + 1, circumstances=Circumstances(blind=False),
         )  # fmt: skip
         ledger.add(verdict)
         ledger.flush()
