@@ -64,8 +64,6 @@ def test_from_files_to_a_ledger(folder, fullbench):
     assert fullbench("export", "red or blue", "--to", "votes.jsonl").code == 0
     rows = [row for _, row in read_rows(folder / "votes.jsonl")]
     assert {dict(zip(row["contestants"], row["marks"], strict=True))["red"] for row in rows} == {1.0}
-    together = fullbench("keep", "red or blue", "--ledger", "l.ledger", "--together", "human")
-    assert (together.code, "--together is gone" in together.stderr) == (2, True)
     kept = fullbench("keep", "red or blue", "--ledger", "l.ledger")
     assert "verdicts went into l.ledger" in kept.stderr
     with Ledger(folder / "l.ledger", read_only=True) as ledger:

@@ -14,18 +14,18 @@ from tests.journeys.voting import Site, column, shown, tables
 from tests.waiting import until
 
 NAMES = ("Wilhelmina", "Bartholomew", "欧阳娜娜")
-"""One voted in the first release, as a judge of her own; one came with a file of labels; one votes today."""
+"""Two came with a file of labels, one of them in another spelling; one votes on the site."""
 
 
 def test_no_account_name_is_public(tmp_path):
-    place = tmp_path / "old.ledger"
+    place = tmp_path / "labels.ledger"
     with Ledger(place) as ledger:
         for number in range(3):
             item = Item.ask(f"q{number}", f"Question {number}?")
             pair = tuple(Response.say(item.id, who, f"{who} answers {number}") for who in ("x", "y"))
             case = Case(item, pair, Choice(tie=True))
             ledger.add(case, Verdict.of(case, "a-model", (1.0, 0.0)))
-            ledger.add(case, Verdict.of(case, f"human:{NAMES[0]}", (0.0, 1.0), at=time.time()))
+            ledger.add(case, Verdict.of(case, "human", (0.0, 1.0), rater=NAMES[0], at=time.time()))
             ledger.add(case, Verdict.of(case, "human", (0.0, 1.0), rater=NAMES[1].lower(), at=time.time()))
     site = Site(tmp_path, place, "--public")
     try:

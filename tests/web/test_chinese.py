@@ -32,7 +32,7 @@ from tests.web.conftest import person, signed_in
 
 WORTH = {"红队": 3.0, "蓝队": 2.0, "绿队": 1.0}
 JUDGES = ("稳重", "偏爱第一", "古怪")
-PEOPLE = ("human:安娜", "human:小红")
+PEOPLE = ("安娜", "小红")
 NAMES = {
     "fullbench", "English", "API", "JSON", "JSONL", "CSV", "SVG", "URL", "id", "curl", "openapi", "Krippendorff",
     "Fleiss", "Pearson", "Spearman", "Kendall", "Bradley", "Terry", "McNemar", "Benjamini", "Hochberg", "Wilson",
@@ -124,7 +124,9 @@ def verdict(case: Case, judge: str, draw: random.Random, trial: int = 0) -> Verd
                 if abs(worth[0] - worth[1]) < 0.4
                 else (float(worth[0] > worth[1]), float(worth[0] < worth[1]))
             )
-    told = Verdict.of(case, judge, ruling, text="第一个更好", usage=Usage(1, 0, 900, 40, 0.002, 0.5), at=1000.0)
+    judge, rater = ("human", judge) if judge in PEOPLE else (judge, "")
+    usage = Usage(1, 0, 900, 40, 0.002, 0.5)
+    told = Verdict.of(case, judge, ruling, text="第一个更好", usage=usage, at=1000.0, rater=rater)
     return replace(told, trial=trial)
 
 

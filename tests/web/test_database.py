@@ -1,6 +1,7 @@
-"""The schema: steps and tables agree on both databases, older ones keep what they hold, starts at once take turns, and
+"""The schema: steps and tables agree on both databases, a later step keeps the rows, starts at once take turns, and
 errors are one sentence."""
 
+import shutil
 import threading
 
 import pytest
@@ -11,10 +12,23 @@ from sqlalchemy.exc import DBAPIError
 
 import fullbench.web.app  # noqa: F401  (brings all tables)
 from fullbench.errors import InputError
+from fullbench.web import database
 from fullbench.web.accounts import tables
 from fullbench.web.database import engine_for, metadata, reading, shown, upgrade, writing
 from tests.journeys.commands import call
-from tests.web.older import described, older
+
+LATER_STEP = """
+from alembic import op
+import sqlalchemy as sa
+
+revision, down_revision = "0091", "0090"
+
+
+def upgrade():
+    op.add_column("site", sa.Column("note", sa.Text))
+    op.execute("UPDATE site SET note = 'of ' || name")
+    {more}
+"""
 
 
 @pytest.fixture
@@ -31,58 +45,83 @@ def engine(request, tmp_path):
 both = pytest.mark.parametrize("engine", ["sqlite", "postgresql"], indirect=True)
 
 
-@both
-def test_a_new_database_has_the_tables_that_the_code_names(engine):
+def start_at_once(engine):
+    """Upgrade from four threads at once."""
     starts = [threading.Thread(target=upgrade, args=(engine,)) for _ in range(4)]
     for start in starts:
         start.start()
     for start in starts:
         start.join()
-    upgrade(engine)
+
+
+def differences_from_the_code(engine):
     with reading(engine) as connection:
         context = MigrationContext.configure(connection, opts={"include_object": _is_ours})
-        differences = compare_metadata(context, metadata)
-        assert differences == []
-        assert set(metadata.tables) < set(inspect(connection).get_table_names())
+        return compare_metadata(context, metadata)
+
+
+def version_of(engine):
+    with reading(engine) as connection:
+        return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one()
 
 
 @both
-def test_a_database_of_the_first_days_becomes_what_a_new_one_is_and_loses_nothing(engine, tmp_path, request):
-    older(engine.url.render_as_string(hide_password=False).replace("+psycopg", ""))
+def test_a_new_database_has_the_tables_that_the_code_names(engine):
+    start_at_once(engine)
     upgrade(engine)
-    url = f"sqlite:///{tmp_path / 'new.sqlite'}"
-    new = engine_for(request.getfixturevalue("postgres").database() if engine.dialect.name == "postgresql" else url)
-    try:
-        upgrade(new)
-        assert described(engine) == described(new)
-    finally:
-        new.dispose()
+    assert differences_from_the_code(engine) == []
+    assert set(metadata.tables) < set(inspect(engine).get_table_names())
+    assert version_of(engine) == "0090"
+
+
+@pytest.fixture
+def add_step(tmp_path, monkeypatch):
+    """Return a function that adds a made-up step after the first one."""
+
+    def add(more=""):
+        steps = tmp_path / "steps"
+        shutil.copytree(database.MIGRATIONS, steps)
+        (steps / "versions" / "v0091_later.py").write_text(LATER_STEP.format(more=more), encoding="utf-8")
+        monkeypatch.setattr(database, "MIGRATIONS", steps)
+        database._steps.cache_clear()
+
+    yield add
+    monkeypatch.undo()
+    database._steps.cache_clear()
+
+
+@both
+def test_a_later_step_runs_once_keeps_the_rows_and_adds_lacking_tables(engine, add_step):
+    upgrade(engine)
+    with writing(engine) as connection:
+        connection.execute(tables.site.insert().values(name="颜色", value="x"))
+        connection.exec_driver_sql("DROP TABLE ways_back")
+    add_step()
+    start_at_once(engine)
+    assert version_of(engine) == "0091"
     with reading(engine) as connection:
-        context = MigrationContext.configure(connection, opts={"include_object": _is_ours})
-        assert compare_metadata(context, metadata) == []
-        rows = {name: connection.execute(select(table)).mappings().all() for name, table in metadata.tables.items()}
-    counts = {name: len(found) for name, found in rows.items() if found}
-    assert counts == {
-        "site": 1, "users": 3, "sessions": 1, "invitations": 1, "tokens": 1, "audit": 2, "events": 1, "uploads": 1,
-        "studies": 2, "tasks": 3, "slots": 4, "votes": 4, "members": 2, "drafts": 1, "conflicts": 1, "kept": 3,
-        "guidelines": 1, "campaign_items": 3, "public_panels": 2, "public_requests": 1,
-    }  # fmt: skip
-    assert {user["name"] for user in rows["users"]} == {"Ann", "波布", "Cem"}
-    assert len({user["rater"] for user in rows["users"]}) == 3
-    assert {(kept["case_key"], kept["task"]) for kept in rows["kept"]} == {(f"case-{task}", task) for task in (1, 2, 3)}
-    assert [row["answer"] for row in rows["votes"]] == [{"marks": [1.0, 0.0]}] * 4
-    assert rows["guidelines"][0]["text"] == "Look at the 颜色 first."
-    assert {(row["study"], row["item"]) for row in rows["campaign_items"]} == {
-        ("s1", "cat"),
-        ("s1", "狗"),
-        ("s2", "cat"),
-    }
-    assert {(row["name"], row["judges"], row["ledger"]) for row in rows["public_panels"]} == {
-        ("jury", '["a", "b"]', ""),
-        ("陪审", '["a", "c"]', ""),
-    }
-    with pytest.raises(DBAPIError, match="append-only"), writing(engine) as connection:
-        connection.execute(tables.audit.delete())
+        assert connection.exec_driver_sql("SELECT name, value, note FROM site").all() == [("颜色", "x", "of 颜色")]
+    assert inspect(engine).has_table("ways_back")
+    differences = differences_from_the_code(engine)
+    assert [(kind, table, column.name) for kind, _, table, column in differences] == [("remove_column", "site", "note")]
+
+
+@both
+def test_a_new_database_skips_the_later_steps(engine, add_step):
+    add_step()
+    upgrade(engine)
+    assert version_of(engine) == "0091"
+    assert differences_from_the_code(engine) == []
+
+
+@both
+def test_a_step_that_fails_changes_nothing(engine, add_step):
+    upgrade(engine)
+    add_step('op.execute("INSERT INTO nowhere VALUES (1)")')
+    with pytest.raises(InputError, match=r"nowhere.*; check the URL$"):
+        upgrade(engine)
+    assert version_of(engine) == "0090"
+    assert differences_from_the_code(engine) == []
 
 
 @both
@@ -94,16 +133,29 @@ def test_nobody_changes_the_audit_trail_of_a_new_database(engine):
         connection.execute(tables.audit.update().values(name="c"))
 
 
-@pytest.mark.parametrize("version", ["0010", "9999"])
-def test_a_schema_that_this_version_does_not_know_is_one_sentence_and_nothing_is_changed(tmp_path, version):
-    engine = engine_for(f"sqlite:///{tmp_path / 'other.sqlite'}")
+OLDER = "Export its votes with the build that wrote it, then start with an empty database."
+NEWER = "Open it with the version of fullbench that wrote it."
+
+
+def set_version(engine, version):
     with writing(engine) as connection:
-        connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
-        connection.exec_driver_sql(f"INSERT INTO alembic_version VALUES ('{version}')")
-    with pytest.raises(InputError, match=f"has the schema {version}, and this version knows 0021, 0022, "):
+        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{version}'")
+
+
+@both
+@pytest.mark.parametrize(("version", "action"), [("0021", OLDER), ("0080", OLDER), ("9999", NEWER)])
+def test_a_schema_of_another_version_is_refused_and_nothing_is_changed(engine, version, action):
+    upgrade(engine)
+    with writing(engine) as connection:
+        connection.exec_driver_sql("DROP TABLE ways_back")
+    set_version(engine, version)
+    with pytest.raises(InputError) as refusal:
         upgrade(engine)
-    assert inspect(engine).get_table_names() == ["alembic_version"]
-    engine.dispose()
+    assert str(refusal.value) == (
+        f"the database {shown(engine)} has the schema {version}; this version reads 0090. {action}"
+    )
+    assert version_of(engine) == version
+    assert not inspect(engine).has_table("ways_back")
 
 
 @both
@@ -115,20 +167,19 @@ def test_tables_of_somebody_else_are_not_taken_for_ours(engine):
     assert inspect(engine).get_table_names() == ["users"]
 
 
-def test_serve_brings_a_data_folder_of_the_first_days_up_to_date_and_refuses_what_it_does_not_know(tmp_path):
-    url = f"sqlite:///{tmp_path / '旧.sqlite'}"
-    older(url)
-    words = ("serve", "--check", "--data", tmp_path, "--database", url)
-    code, done = call(*words)
-    assert (code, "is up to date" in done.output) == (0, True)
-    engine = engine_for(url)
-    with writing(engine) as connection:
-        assert connection.exec_driver_sql("SELECT count(*) FROM votes").scalar_one() == 4
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+@pytest.mark.parametrize("command", [("serve", "--check"), ("people", "list")])
+def test_commands_refuse_an_older_database_and_leave_the_file_as_it_is(tmp_path, command):
+    file = tmp_path / "site.sqlite"
+    words = (*command, "--data", tmp_path, "--database", f"sqlite:///{file}")
+    assert call(*words)[0] == 0
+    engine = engine_for(f"sqlite:///{file}")
+    set_version(engine, "0080")
     engine.dispose()
+    before = file.read_bytes()
     code, done = call(*words)
     assert code == 2
-    assert "has the schema 9999, and this version knows 0021, " in done.output
+    assert f"site.sqlite has the schema 0080; this version reads 0090. {OLDER}" in " ".join(done.output.split())
+    assert file.read_bytes() == before
 
 
 def _is_ours(_thing, name, *_rest) -> bool:

@@ -108,18 +108,16 @@ def test_public_pages_name_no_generator(settings):
     app.state.engine.dispose()
 
 
-def test_former_addresses_and_etags_give_the_stripped_bytes(app, viewer):
-    for params in ({}, {"v": 2}, {"v": 1}):
-        got = viewer.get(f"/pictures/{PLAIN.digest}", params=params, headers={"If-None-Match": f'"{PLAIN.digest}-"'})
-        assert (got.status_code, got.headers["content-type"]) == (200, "image/png")
-        assert got.headers["etag"] != f'"{PLAIN.digest}-"'
-        assert not holds_mark(got.content)
-        again = viewer.get(f"/pictures/{PLAIN.digest}", headers={"If-None-Match": got.headers["etag"]})
-        assert again.status_code == 304
-    from fullbench.web.pictures import picture_url
+def test_a_whole_picture_has_its_version_in_the_address_and_an_etag(app, viewer):
+    from fullbench.web.pictures import VERSION, picture_url
     from fullbench.web.prose import guideline
 
-    assert picture_url(PLAIN.digest) != f"/pictures/{PLAIN.digest}", "browsers keep the former one for a year"
+    assert picture_url(PLAIN.digest) == f"/pictures/{PLAIN.digest}?v={VERSION}"
+    for address in (f"/pictures/{PLAIN.digest}", picture_url(PLAIN.digest)):
+        got = viewer.get(address)
+        assert (got.status_code, got.headers["content-type"]) == (200, "image/png")
+        assert not holds_mark(got.content)
+        assert viewer.get(address, headers={"If-None-Match": got.headers["etag"]}).status_code == 304
     assert f'src="{picture_url(PLAIN.digest)}"' in guideline(f"![a cat](/pictures/{PLAIN.digest})")
 
 

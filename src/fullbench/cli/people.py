@@ -369,7 +369,6 @@ def keep(
     name: Annotated[str, typer.Argument(help="The study's name.")],
     ledger: Annotated[str, typer.Option(help="The ledger that takes the verdicts.", envvar="FULLBENCH_LEDGER")],
     ledger_study: Annotated[str, typer.Option("--study", help="The study of the ledger, where it has several.")] = "",
-    together: Annotated[str, typer.Option(hidden=True)] = "",
     pilot: Annotated[bool, typer.Option("--pilot", help="Also the votes of a pilot; their raters are marked.")] = False,
     database: DatabaseOption = None,
     data: DataOption = DATA,
@@ -387,11 +386,6 @@ def keep(
     from fullbench.web import ledgers
     from fullbench.web.people import labels, studies
 
-    if together:
-        raise InputError(
-            "--together is gone: every vote is kept as it was cast, and reports and cards join the votes of several "
-            "people when they are made; leave it out"
-        )
     with Ledger(ledger) as whole:
         chosen = ledgers.study_of(whole, ledger_study)
     with Ledger(ledger, study=chosen) as book, opened(settings) as connection:

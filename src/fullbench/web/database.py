@@ -108,8 +108,8 @@ def alone(connection: Connection, what: str) -> None:
 def upgrade(engine: Engine) -> None:
     """Bring the database to the newest schema; several starts at once take turns.
 
-    A new database gets the tables as the code says. An older one is changed step by step, and then gets the tables
-    that it lacks.
+    A new database is created by the first step. An existing one gets the steps that it lacks, and then the tables that
+    it lacks.
     """
     from alembic import command
 
@@ -117,27 +117,38 @@ def upgrade(engine: Engine) -> None:
     try:
         with writing(engine) as connection:
             alone(connection, "upgrade")
-            version = _version(connection)
-            if version == _newest():
+            version, steps = _version(connection), _steps()
+            if version == steps[-1]:
                 return
-            if version is not None and version not in _steps():
-                raise InputError(
-                    f"the database {shown(engine)} has the schema {version}, and this version knows "
-                    f"{', '.join(_steps())}; open it with the version of fullbench that it was made by"
-                )
+            _refuse_unknown_version(engine, version, steps)
             for room in _ROOMS:
                 import_module(f"fullbench.web.{room}.tables")
             config.attributes["connection"] = connection
-            if version is not None:
-                command.upgrade(config, "head")
-            # In a database without our schema, a table of one of these names is somebody else's: an error, not ours.
-            metadata.create_all(connection, checkfirst=version is not None)
             if version is None:
+                # The first step creates the tables of today, which need no later step.
+                command.upgrade(config, steps[0])
                 command.stamp(config, "head")
+            else:
+                command.upgrade(config, "head")
+                metadata.create_all(connection)
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         what = "opened" if isinstance(error, OperationalError) else "brought up to date"
         raise InputError(f"the database {shown(engine)} cannot be {what} ({reason}); check the URL") from error
+
+
+def _refuse_unknown_version(engine: Engine, version: str | None, steps: Sequence[str]) -> None:
+    """Raise `InputError` if the schema of a database is older than the first step, or newer than the last."""
+    if version is None or version in steps:
+        return
+    action = (
+        "Export its votes with the build that wrote it, then start with an empty database."
+        if version < steps[0]
+        else "Open it with the version of fullbench that wrote it."
+    )
+    raise InputError(
+        f"the database {shown(engine)} has the schema {version}; this version reads {', '.join(steps)}. {action}"
+    )
 
 
 def made_with(table: Table, statements: Mapping[str, Sequence[str]]) -> None:
@@ -165,10 +176,6 @@ def _steps() -> tuple[str, ...]:
     from alembic.script import ScriptDirectory
 
     return tuple(step.revision for step in ScriptDirectory.from_config(_config()).walk_revisions())[::-1]
-
-
-def _newest() -> str:
-    return _steps()[-1]
 
 
 def _version(connection: Connection) -> str | None:

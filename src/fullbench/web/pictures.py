@@ -38,7 +38,7 @@ SAFE = set(STRIPPED_MEDIA)
 SIZES = (240, 480, 960, 1920)
 VERSION = 2
 """Part of the address and of the ETag of a whole picture. Browsers keep pictures for a year: raise this number when
-`strip_metadata` drops more than before, so that no browser shows the former bytes. Version 1 had the metadata."""
+`strip_metadata` drops more than before, so that no browser shows the bytes of before."""
 FRAMES = 300
 _turns = BoundedSemaphore(2)
 """So many pictures are decoded at once: a large one takes a quarter of a gigabyte."""

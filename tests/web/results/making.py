@@ -20,7 +20,8 @@ from tests.making import png
 HOSTILE = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>"
 WORTH = {"alpha": 3.0, "beta": 2.0, "gamma": 1.0, f"delta {HOSTILE}": 0.0}
 JUDGES = ("steady", "first-lover", f"odd {HOSTILE}")
-PEOPLE = ("human:ann", "human:bob", "human:cy")
+PEOPLE = ("ann", "bob", "cy")
+"""The raters behind the judge `human`."""
 TASKS = ("counting", "比较")
 
 
@@ -75,7 +76,8 @@ def _worth(case: Case, draw: random.Random, noise: float) -> list[float]:
 
 def _verdict(case: Case, judge: str, ruling: object) -> Verdict:
     told = f"{judge} thinks about {case.item.id}: 第一个回答更好 {HOSTILE}"
-    return Verdict.of(case, judge, ruling, text=told, usage=Usage(1, 0, 900, 40, 0.002, 0.5), at=1000.0)
+    judge, rater = ("human", judge) if judge in PEOPLE else (judge, "")
+    return Verdict.of(case, judge, ruling, text=told, usage=Usage(1, 0, 900, 40, 0.002, 0.5), at=1000.0, rater=rater)
 
 
 def _pair(case: Case, judge: str, draw: random.Random) -> Verdict:

@@ -13,12 +13,9 @@ from fullbench.nouns.ballot import Choice
 from fullbench.nouns.case import Case
 from fullbench.nouns.record import Record
 from fullbench.nouns.verdict import FAULTS, Verdict
-from fullbench.web import database
 from fullbench.web.database import reading
-from fullbench.web.results import catalogue, listing, panels, tables
+from fullbench.web.results import catalogue, listing, tables
 from fullbench.web.results.filters import Filter
-from fullbench.web.results.rows import get_state
-from tests.web.older import older
 from tests.web.results import making
 
 
@@ -250,22 +247,3 @@ def test_a_new_database_has_the_tables_that_the_code_speaks_of(new_engine):
         assert {
             (i["name"], tuple(i["column_names"])) for i in found.get_indexes(table.name) if not i.get("unique")
         } == {(index.name, tuple(index.columns.keys())) for index in table.indexes}
-
-
-def test_an_older_database_is_brought_up_to_date(tmp_path):
-    """People get ids of their own, panels stay, and the catalogue is emptied to be filled again."""
-    url = f"sqlite:///{tmp_path / 'old.sqlite'}"
-    older(url)
-    engine = database.engine_for(url)
-    database.upgrade(engine)
-    catalogue.bind(engine, "ledger one")
-    with reading(engine) as connection:
-        raters = connection.exec_driver_sql("SELECT name, rater FROM users ORDER BY name").all()
-        assert [name for name, _ in raters] == ["Ann", "Cem", "波布"]
-        assert len({rater for _, rater in raters}) == 3
-        assert all(len(rater) == 32 for _, rater in raters)
-        assert connection.exec_driver_sql("SELECT count(*) FROM public_names").scalar() == 0
-        assert get_state(connection, "place") is None
-        panel, other = panels.found(connection)
-        assert (panel.name, panel.judges, panel.closed_at, panel.closed_place) == ("jury", ("a", "b"), 5.0, 7)
-        assert (other.name, other.judges) == ("陪审", ("a", "c"))

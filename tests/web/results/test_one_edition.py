@@ -80,17 +80,6 @@ def test_a_board_that_was_never_computed_is_listed_with_what_the_catalogue_has(n
     assert {heading.name: heading.verdicts for heading in read_headings(engine)} == counted
 
 
-def test_a_board_of_an_earlier_version_gets_its_heading(grown):
-    engine, ledger = grown
-    catalogue.fill(engine, ledger)
-    count = refreshing.refresh(engine, ledger)
-    assert refreshing.refresh(engine, ledger) == 0
-    with writing(engine) as connection:
-        connection.execute(delete(tables.boards).where(tables.boards.c.kind == boards.HEADING))
-    assert refreshing.refresh(engine, ledger) >= count
-    assert refreshing.refresh(engine, ledger) == 0
-
-
 def test_a_board_that_is_gone_is_listed_until_it_is_dropped(grown):
     engine, ledger = grown
     with writing(engine) as connection:

@@ -17,6 +17,7 @@ from fullbench.web.people import studies
 from fullbench.web.results import boards, panels, tables, updater
 from fullbench.web.results.places import Served
 from fullbench.web.settings import Settings
+from tests.web.conftest import signed_in
 from tests.web.people.conftest import pair
 from tests.web.results import making
 from tests.web.results.making import HOSTILE
@@ -179,6 +180,17 @@ def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):
     updater.update(shown.state.engine, shown.state.ledger)
     assert "因为更清楚" in annotator.get(case).text
     assert "You have voted on this case." in annotator.get(case).text
+
+
+def test_a_vote_of_somebody_whom_a_file_of_labels_names_is_a_revision_of_the_label(app, settings):
+    ann = signed_in(app, "ann", "annotator")
+    updater.update(app.state.engine, app.state.ledger)
+    case = some_case(ann)
+    assert ann.submit(f"{case}/vote", {"best": "0", "text": "mine"}).status_code == 303
+    with Ledger(settings.ledger, read_only=True) as ledger:
+        verdicts = ledger.verdicts("human", cases=[case.rsplit("/", 1)[1]], revisions=True)
+        assert [one.revision for one in verdicts if one.rater == "ann"] == [0, 1]
+        assert ann.user.rater not in {one.rater for one in verdicts}
 
 
 def test_a_case_is_judged_again_when_the_organiser_says_so(shown, viewer, organiser, settings, tmp_path):

@@ -29,7 +29,9 @@ def test_a_panel_rules_as_most_of_its_judges_do_and_changes_with_them(new_engine
     made = [(case, ruled) for case, ruled in making.verdicts(count=3) if len(case.responses) == 2]
     with Ledger(tmp_path / "l") as ledger:
         for case, ruled in made:
-            ledger.add(case, *[one for one in ruled if one.judge not in {making.JUDGES[2], making.PEOPLE[2]}])
+            ledger.add(
+                case, *[one for one in ruled if not {one.judge, one.rater} & {making.JUDGES[2], making.PEOPLE[2]}]
+            )
         catalogue.fill(engine, ledger)
         with writing(engine) as connection:
             panels.add(connection, "jury", "majority", [*making.JUDGES[:2], "human"])
@@ -37,7 +39,7 @@ def test_a_panel_rules_as_most_of_its_judges_do_and_changes_with_them(new_engine
         assert panels.derive(engine, ledger) == 0
         check(engine, made, (*making.JUDGES[:2], *making.PEOPLE[:2]))
         for _, ruled in made:
-            ledger.add(*[one for one in ruled if one.judge == making.PEOPLE[2]])
+            ledger.add(*[one for one in ruled if one.rater == making.PEOPLE[2]])
         up_to_date(engine, ledger)
         check(engine, made, (*making.JUDGES[:2], *making.PEOPLE))
         refreshing.refresh(engine, ledger)
@@ -54,7 +56,7 @@ def check(engine, made, people) -> None:
     """Every ruling of the panel is what most of its voices say, each person one, told from the verdicts themselves."""
     expected = {}
     for case, ruled in made:
-        counts = Counter(one.marks for one in ruled if one.judge in people).most_common()
+        counts = Counter(one.marks for one in ruled if (one.rater or one.judge) in people).most_common()
         best = [marks for marks, n in counts if n == counts[0][1]]
         expected[case.key] = tuple(sum(column) / len(best) for column in zip(*best, strict=True))
     with reading(engine) as connection:

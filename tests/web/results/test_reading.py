@@ -40,9 +40,7 @@ def fill(path: Path) -> Path:
                     two = draw.choice([name for name in names if name != one])
                     for order in ((one, two), (two, one)):
                         case = Case(item, tuple(said[name] for name in order), Choice(), criterion)
-                        ledger.add(
-                            case, *(ruled(case, judge, number, draw) for judge in (*JUDGES, "human:a", "human:b"))
-                        )
+                        ledger.add(case, *(ruled(case, judge, number, draw) for judge in (*JUDGES, "a", "b")))
     return path
 
 
@@ -51,7 +49,9 @@ def ruled(case: Case, judge: str, number: int, draw: random.Random) -> Verdict:
     lead = second - first + draw.gauss(0, 9)
     usage = Usage(1, 0, 100, 10, 0.001 * (1 + number % 5), 1.0 + number % 3) if judge != "length" else Usage()
     marks = (1.0, 0.0) if lead > 0 else (0.0, 1.0)
-    return Verdict.of(case, judge, marks, text="[[A]]", usage=Usage() if judge.startswith("human") else usage)
+    if judge not in JUDGES:
+        return Verdict.of(case, "human", marks, text="[[A]]", rater=judge)
+    return Verdict.of(case, judge, marks, text="[[A]]", usage=usage)
 
 
 @pytest.fixture(scope="module")

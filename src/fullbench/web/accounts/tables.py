@@ -24,7 +24,7 @@ users = Table(
     Column("password", String(200), nullable=False),
     Column("disabled", Boolean, nullable=False, default=False),
     Column("at", Float, nullable=False),
-    Column("rater", String(32), nullable=False, server_default=""),
+    Column("rater", String(32), nullable=False),
     Index("users_rater", "rater", unique=True),
 )
 """`name_key` is the name folded, so that `Ann` and `ann` are one. `rater` stands for the person in ledgers."""

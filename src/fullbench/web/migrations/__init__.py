@@ -1,2 +1,4 @@
-"""What changed in the tables of the web app since people first worked with them, step by step, for databases that are
-older than the code; a new one is made as the tables say. `database.upgrade` does either."""
+"""Steps that bring an existing database to the tables of the code. `database.upgrade` runs them.
+
+The first step creates a new database as the tables are today, so the later steps are not run on a new one.
+"""

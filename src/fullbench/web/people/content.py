@@ -51,13 +51,7 @@ class Content:
         turns = tuple(Turn(role, parts_of(parts, find)) for role, parts in item["turns"])
         task_item = Item(item["id"], turns, item["reference"], tuple(item["captions"]), item["tags"])
         responses = tuple(
-            Response(
-                task_item.id,
-                row["contestant"],
-                parts_of(row["parts"], find),
-                row["tags"],
-                _sample(row),
-            )
+            Response(task_item.id, row["contestant"], parts_of(row["parts"], find), row["tags"], row["sample"])
             for row in value["responses"]
         )
         return cls(task_item, responses, value["about"])
@@ -157,8 +151,3 @@ def order(seed: int, study: str, task: int, person: str, count: int) -> list[int
     True
     """
     return random.Random(digest([seed, study, task, person])).sample(range(count), count)
-
-
-def _sample(response: Mapping[str, Any]) -> int:
-    """Which answer of its contestant; tasks of the first release called it a trial."""
-    return int(response.get("sample", response.get("trial", 0)))

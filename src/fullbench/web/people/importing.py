@@ -255,7 +255,7 @@ def _tasks(study: Study, material: Material) -> tuple[Tasks, Omitted]:
     )
     if material.with_reference:
         answers = sources.with_references(kind.name, study.rules, items, answers)
-    requests = 0 if material.items is not None or material.ledger is None else sum(map(_is_request, _every(material)))
+    requests = 0 if material.items is not None else sum(REQUEST in item.tags for item in _every(material))
     compared = tasks_of(kind, study.rules.ballot, items, answers, per_item=material.per_item, seed=study.seed)
     chosen = list(_waiting(compared, study, material)) if material.pending else compared
     return chosen, replace(left_out, requests=requests)
@@ -281,7 +281,7 @@ def _items(material: Material) -> list[Item]:
         return list(read_items(material.items))
     if material.ledger is None:
         raise InputError("a study is made of items: name a file of them, or a ledger")
-    return [item for item in _every(material) if not _is_request(item)]
+    return [item for item in _every(material) if REQUEST not in item.tags]
 
 
 def _every(material: Material) -> list[Item]:
@@ -289,12 +289,6 @@ def _every(material: Material) -> list[Item]:
     if material.ledger is None:
         return []
     return list({item.id: item for item in material.ledger.items(study=_study(material))}.values())
-
-
-def _is_request(item: Item) -> bool:
-    """Whether an item asks for a question; those of the first release bear no tag, but their picture and no author."""
-    untagged = item.id.startswith("ask ") and "image" in item.tags and "reviewer" not in item.tags
-    return REQUEST in item.tags or untagged
 
 
 def _responses(material: Material, items: Iterable[Item]) -> list[Response]:

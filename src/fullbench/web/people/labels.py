@@ -182,7 +182,7 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
         )
     if isinstance(study.kind, Write):
         raise InputError("what people wrote are items, not verdicts: export them as items")
-    names_of_old = names(connection)
+    account_names = names(connection)
     new = changed = known = older = 0
     named_there, renamed = _named_there(connection, study, ledger)
     incoming = verdicts(connection, study, find, revisions=True, named=named_there)
@@ -192,9 +192,9 @@ def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pi
         earlier = _said(ledger, {verdict.case for _, _, verdict in chunk})
         noted = {(case.key, vote.task) for vote, case, _ in chunk}
         for vote, case, verdict in chunk:
-            # The first release kept votes under people's names: such a vote is continued, not cast a second time.
-            names_then = (verdict.rater, names_of_old.get(vote.person, ""))
-            rater = next((name for name in names_then if (verdict.judge, case.key, name) in earlier), verdict.rater)
+            # A file of labels may name the person: the vote is a revision of that label, not a second vote.
+            rater_names = (verdict.rater, account_names.get(vote.person, ""))
+            rater = next((name for name in rater_names if (verdict.judge, case.key, name) in earlier), verdict.rater)
             before = earlier.setdefault((verdict.judge, case.key, rater), [])
             if any(past.at == verdict.at for past in before):
                 known += 1

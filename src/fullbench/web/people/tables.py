@@ -109,7 +109,7 @@ votes = Table(
     Column("right", Boolean),
     Column("seconds", Double, nullable=False),
     Column("at", Double, nullable=False),
-    Column("guideline", Text, nullable=False, default="", server_default=""),
+    Column("guideline", Text, nullable=False, default=""),
     UniqueConstraint("slot", "revision"),
     UniqueConstraint("person", "key"),
 )

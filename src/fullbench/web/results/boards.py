@@ -160,11 +160,10 @@ def keep_board(engine: Engine, board: Board, stamp: str) -> None:
 
 
 def computed_stamps(connection: Connection) -> dict[str, str]:
-    """Return the stamp of every board; empty if the board has no heading, as an earlier version wrote it."""
+    """Return the stamp of every board."""
     b = tables.boards.c
-    rows = list(connection.execute(select(b.name, b.stamp, b.kind).where(b.kind.in_(["board", HEADING]))))
-    listed = {row.name for row in rows}
-    return {row.name: row.stamp if heading_row(row.name) in listed else "" for row in rows if row.kind == "board"}
+    rows = connection.execute(select(b.name, b.stamp).where(b.kind == "board"))
+    return {row.name: row.stamp for row in rows}
 
 
 def drop_boards(connection: Connection, names: Collection[str]) -> None:

@@ -171,10 +171,6 @@ def bind(engine: Engine, identity: str) -> None:
             log.warning("the catalogue held another ledger; it was emptied and is filled again from this one")
             _empty(connection)
         set_state(connection, "ledger", identity)
-        if identity:
-            # Panels and requests of before ledgers had an identity belong to the first one that is shown.
-            for table in (tables.panels, tables.requests):
-                connection.execute(update(table).where(table.c.ledger == "").values(ledger=identity))
 
 
 def settle(engine: Engine) -> bool:

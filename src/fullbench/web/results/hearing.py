@@ -56,7 +56,7 @@ class Told:
             return [Exchange(call, self.sent.get(call.prompt, ())) for call in verdict.exchanges]
         if not verdict.prompt:
             return []
-        # A ledger of before calls were kept has one reply, in the verdict itself.
+        # A Parquet export has no calls: the one reply is in the verdict itself.
         whole = Call("", verdict.text, verdict.prompt, usage=verdict.usage, at=verdict.at)
         return [Exchange(whole, self.sent.get(verdict.prompt, ()))]
 

@@ -1,6 +1,6 @@
 """Nobody's account name is on a page of results: a rater who goes by one is shown under the account's random id.
 
-Ledgers of the first release, and files of labels, may name people; the pages, the API and their copies do not.
+Files of labels may name people; the pages, the API and their copies do not.
 """
 
 from __future__ import annotations

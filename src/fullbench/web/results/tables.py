@@ -180,7 +180,7 @@ boards = Table(
 panels = Table(
     "public_panels",
     metadata,
-    Column("ledger", String(64), primary_key=True, server_default=""),
+    Column("ledger", String(64), primary_key=True),
     Column("name", String(80), primary_key=True),
     Column("rule", String(12), nullable=False),
     Column("judges", Text, nullable=False),
@@ -204,7 +204,7 @@ requests = Table(
     Column("spec", Text, nullable=False, server_default=""),
     Column("trial", Integer),
     Column("beat", Float),
-    Column("ledger", String(64), nullable=False, server_default=""),
+    Column("ledger", String(64), nullable=False),
     UniqueConstraint("ledger", "case_key", "judge", "asked_by", name="public_requests_once"),
     Index("public_requests_state", "state", "at"),
 )

@@ -68,7 +68,7 @@ def vote(ledger: Ledger, case: Case, user: User, marks: list[float], text: str) 
     counts. Names and rulings are visible where this vote is cast, so it is not blind."""
     with _TURNS:
         verdicts = ledger.verdicts(PEOPLE, cases=[case.key], texts=False, revisions=True)
-        # The first release kept votes under people's names: such a vote is continued.
+        # A file of labels may name the person: the vote is a revision of that label, not a second vote.
         earlier = [
             verdict for verdict in verdicts if verdict.rater in {user.rater, user.name} and verdict.trial == case.trial
         ]

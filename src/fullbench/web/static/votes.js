@@ -97,10 +97,6 @@
     return send();
   }
 
-  // Votes of an earlier version of this script, kept as one list.
-  for (const vote of read(own + "votes") || []) if (vote.fields && vote.url) add(vote.url, vote.fields);
-  remove(own + "votes");
-
   window.fullbenchVotes = { add, send, waiting, refused, again, forget: () => refused().forEach((vote) => remove(vote.name)), read, write, remove };
 
   // On every page: how many wait, and which were not taken.
