@@ -1,10 +1,10 @@
 # Two commands matter: `make demo` and `make test`. Both set up all they need.
 PYTHON ?= python3
 RUN = $(PYTHON) scripts/launch.py
-UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/nouns tests/reading tests/files tests/stats tests/figures \
+UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/nouns tests/parsing tests/files tests/stats tests/figures \
   tests/judges --ignore=tests/judges/scorers
 
-COVERED = tests/nouns tests/reading tests/stats tests/figures src/fullbench/nouns src/fullbench/reading src/fullbench/stats \
+COVERED = tests/nouns tests/parsing tests/stats tests/figures src/fullbench/nouns src/fullbench/parsing src/fullbench/stats \
   src/fullbench/figures
 
 .PHONY: demo docs unit coverage versions test test-slow bench bench-check check lock sbom help

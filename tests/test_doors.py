@@ -24,8 +24,8 @@ from fullbench import Benchmark, Choice, Item, Response
 from fullbench.figures import standard
 from fullbench.nouns.ballot import Ballot
 from fullbench.nouns.case import cases as cases_of
-from fullbench.reading import form_of
-from fullbench.reading.values import WordForm
+from fullbench.parsing import form_of
+from fullbench.parsing.numbers import WordForm
 from fullbench.studies.engines import HERE
 
 
@@ -183,7 +183,7 @@ def test_list_shows_every_door(call):
 def test_a_ballot_of_a_plugin_is_asked_read_and_kept(call):
     code = """
 from fullbench import ballot
-from fullbench.reading import read
+from fullbench.parsing import read
 form = ballot("thumbs:both")
 assert read(form, "I liked it. [[up]]", 1) == (2.0,)
 assert read(form, "It is [[sideways]]", 1) == "unreadable"

@@ -143,7 +143,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         if _HOMES[name] == "nouns.ballot":
-            import_module("fullbench.reading")  # a ballot from here can read: the nouns know no reader themselves
+            import_module("fullbench.parsing")  # a ballot from here can read: the nouns know no reader themselves
         if _HOMES[name] in _SHOWN:
             import_module("fullbench.reports.notebook")  # and these can be drawn and made frames, for the same reason
             import_module("fullbench.files.frames")

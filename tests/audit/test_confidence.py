@@ -18,7 +18,7 @@ from fullbench.audit.heard import heard
 from fullbench.audit.simulated import named
 from fullbench.cli.app import app
 from fullbench.errors import InputError
-from fullbench.reading.confidence import stated_confidence, token_confidence
+from fullbench.parsing.confidence import stated_confidence, token_confidence
 from fullbench.studies import specs
 from tests.audit.test_figures import record_of
 from tests.tiny_server import TinyServer

@@ -24,7 +24,7 @@ from fullbench.nouns.item import Item
 from fullbench.nouns.record import Record
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import Verdict
-from fullbench.reading.salted import nonce_of
+from fullbench.parsing.check_code import nonce_of
 
 PLANTED = {"a": 0.5, "b": 1.0, "c": -0.7, "d": 1.5}
 

@@ -12,7 +12,7 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.errors import InputError, ModelError
-from fullbench.reading.salted import nonce_of
+from fullbench.parsing.check_code import nonce_of
 from fullbench.studies.batches.folders import Folder
 from fullbench.studies.batches.mailbox import Size
 from fullbench.studies.batches.rounds import Rounds

@@ -13,7 +13,7 @@ from fullbench.nouns.headings import headings
 from fullbench.nouns.note import Note
 from fullbench.nouns.table import Cell, Table
 from fullbench.nouns.verdict import Reader
-from fullbench.reading import read
+from fullbench.parsing import read
 
 OVERALL = "all"
 

@@ -29,7 +29,7 @@ from fullbench.nouns.case import Case
 from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import AsksNobody
 from fullbench.nouns.verdict import Verdict
-from fullbench.reading.confidence import stated_confidence
+from fullbench.parsing.confidence import stated_confidence
 
 UNSEEN = frozenset({"blank", "blurred"})
 INDIFFERENT = 0.2

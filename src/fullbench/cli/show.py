@@ -91,7 +91,7 @@ def _told(case_key: str, case: Case | None, verdicts: dict[str, Verdict], spec: 
 
 def _verdict(verdict: Verdict, rendered: dict[str, list[Any]]) -> dict[str, Any]:
     from fullbench.nouns.ballot import ballot
-    from fullbench.reading import is_signed
+    from fullbench.parsing import is_signed
 
     form, n = ballot(verdict.ballot), len(verdict.contestants)
     return {

@@ -36,7 +36,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import AsksNobody
 from fullbench.nouns.text import length_of
 from fullbench.nouns.verdict import Verdict
-from fullbench.reading import read
+from fullbench.parsing import read
 
 Truth = Callable[[Case], Sequence[float] | None]
 """The true quality of each response of a case, 0 to 1, in the order shown; None when it is not known."""

@@ -20,7 +20,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.item import Part
 from fullbench.nouns.model import Prompt, Reply
 from fullbench.nouns.verdict import Failure, Verdict
-from fullbench.reading.confidence import expected_mark, stated_confidence, token_confidence
+from fullbench.parsing.confidence import expected_mark, stated_confidence, token_confidence
 
 Source = Literal["stated", "logprobs"]
 Marks = Literal["written", "expected"]

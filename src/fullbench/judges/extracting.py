@@ -18,7 +18,7 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import Judge, Kind, kind_of, models_of, prompts_of, with_models
 from fullbench.nouns.model import Model, Prompt, Reply, as_judge
 from fullbench.nouns.verdict import Failure, Verdict
-from fullbench.reading import read
+from fullbench.parsing import read
 
 SLOTS = frozenset({"ruling", "reply"})
 _AT_ONCE = 64

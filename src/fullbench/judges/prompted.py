@@ -29,8 +29,8 @@ from fullbench.nouns.judge import Kind
 from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.nouns.picture import UNKNOWN
 from fullbench.nouns.verdict import Failure, Verdict
-from fullbench.reading.nonces import asking
-from fullbench.reading.schemas import ruling_schema
+from fullbench.parsing.check_code import asking
+from fullbench.parsing.json_schema import ruling_schema
 
 Mode = Literal["direct", "analyze", "steps"]
 Sight = Literal["image", "none", "described"]

@@ -18,9 +18,9 @@ from fullbench.nouns.judge import Kind
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.rubric import Criterion, code
 from fullbench.nouns.verdict import Failure, Fault, Reader, Verdict
-from fullbench.reading import form_of
-from fullbench.reading.marks import Form
-from fullbench.reading.points import Point, PointsForm, point_in
+from fullbench.parsing import form_of
+from fullbench.parsing.ballot_forms import Form
+from fullbench.parsing.rubric_points import Point, PointsForm, point_in
 
 _OVERALL = "overall"
 

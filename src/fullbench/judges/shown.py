@@ -16,7 +16,7 @@ from fullbench.nouns.item import Item, Part
 from fullbench.nouns.model import DECLINED
 from fullbench.nouns.picture import Picture
 from fullbench.nouns.verdict import Reader
-from fullbench.reading import READER, is_signed, read
+from fullbench.parsing import READER, is_signed, read
 
 _WORDINGS = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt")
 
@@ -103,7 +103,7 @@ def read_reply(
     if reply.stop in DECLINED:
         return "refused", reader
     if "sheet" in settings:
-        from fullbench.reading.points import point_in  # late: its patterns take long to compile
+        from fullbench.parsing.rubric_points import point_in  # late: its patterns take long to compile
 
         return point_in(reply.text, case.criterion, case.ballot, cut=cut) or "unreadable", reader
     ruling = read(

@@ -16,9 +16,9 @@ from fullbench.nouns.digests import digest
 from fullbench.nouns.judge import Kind
 from fullbench.nouns.model import Model, Prompt
 from fullbench.nouns.verdict import Failure, Fault, Verdict
-from fullbench.reading import form_of
-from fullbench.reading.marks import Form
-from fullbench.reading.rated import RatedForm, parts
+from fullbench.parsing import form_of
+from fullbench.parsing.ballot_forms import Form
+from fullbench.parsing.rating_lines import RatedForm, parts
 
 USUAL = Score(1, 10)
 """The scale of the ratings where a choice is asked for alone."""

@@ -25,7 +25,7 @@ REASONS = '"analysis": "...", '
 
 
 class Reader(Protocol):
-    """What reads a reply on a ballot; see `reading.read`."""
+    """What reads a reply on a ballot; see `parsing.read`."""
 
     def __call__(self, ballot: Ballot, text: str, n: int, shown: Sequence[str] = ()) -> Ruling: ...
 
@@ -74,9 +74,9 @@ class Ballot(ABC):
         """What may be written for n responses: the JSON schema of one value, and how many there are."""
 
     def read(self, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
-        """What `fullbench.reading.read` reads from a reply; for plugins and notebooks, which have it at hand."""
+        """What `fullbench.parsing.read` reads from a reply; for plugins and notebooks, which have it at hand."""
         if not _READERS:
-            raise InputError("nothing reads replies yet: import fullbench.reading first, or call its read()")
+            raise InputError("nothing reads replies yet: import fullbench.parsing first, or call its read()")
         return _READERS[0](self, text, n, shown)
 
     def write(self, marks: Sequence[float], form: Style = "marker") -> str:

@@ -10,7 +10,7 @@ from fullbench.ledger.store import Ledger
 from fullbench.nouns.case import Case
 from fullbench.nouns.judge import Judge, models_of
 from fullbench.nouns.verdict import Circumstances, Failure, Verdict
-from fullbench.reading.salted import nonce_of
+from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import specs as named
 from fullbench.studies.engines import (
     HERE,

@@ -18,7 +18,7 @@ from fullbench.nouns.judge import Judge, kind_of, models_of
 from fullbench.nouns.model import Model, Prompt, Reply
 from fullbench.nouns.response import Response
 from fullbench.nouns.verdict import PEOPLE, Failure, Verdict
-from fullbench.reading import read
+from fullbench.parsing import read
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.verdict import PEOPLE
-from fullbench.reading.rated import parts
+from fullbench.parsing.rating_lines import parts
 from tests.cli.test_judge import cli, write
 from tests.judges.scorers.making import encoded, texture
 from tests.picture_server import PictureServer

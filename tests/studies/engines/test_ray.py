@@ -14,7 +14,7 @@ from fullbench import Case, Item, Response, Score, Verdict
 from fullbench.errors import EngineError, ModelError
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.call import Call
-from fullbench.reading.salted import nonce_of
+from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import specs
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.engines import Budget, Engine, Stop, Tally

@@ -176,7 +176,7 @@ def test_the_build_tells_two_commits_of_one_version_apart(tmp_path):
     changed = tmp_path / "second" / "fullbench"
     (changed / "web" / "app.py").write_text("# another page", encoding="utf-8")
     assert digest("first") == digest("second")
-    (changed / "reading" / "replies.py").write_text("# another reader", encoding="utf-8")
+    (changed / "parsing" / "reader.py").write_text("# another reader", encoding="utf-8")
     assert digest("first").split()[0] == digest("second").split()[0]
     assert digest("first") != digest("second")
 

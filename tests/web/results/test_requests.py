@@ -13,7 +13,7 @@ from sqlalchemy import update
 
 from fullbench.ledger.store import Ledger
 from fullbench.nouns.verdict import Verdict
-from fullbench.reading.salted import nonce_of
+from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import specs
 from fullbench.studies.hear import hear
 from fullbench.web.accounts.users import User

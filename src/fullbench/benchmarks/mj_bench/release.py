@@ -12,7 +12,7 @@ from fullbench.benchmarks.mj_bench.names import AXES, LIKERT
 from fullbench.errors import InputError
 from fullbench.files.released import Row, released, released_rows
 from fullbench.nouns.ballot import Likert
-from fullbench.reading import read
+from fullbench.parsing import read
 
 Scores = tuple[float | None, ...]
 _MODES = ("single", "multi", "single_old_prompt")

@@ -17,7 +17,7 @@ from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.rows import BALLOTS, Given, Review, Row, Task, marks, written
 from fullbench.errors import InputError
 from fullbench.nouns.verdict import PEOPLE
-from fullbench.reading import read
+from fullbench.parsing import read
 
 HUMAN_KEYS = ("human_answer", "Human_answer", "human")
 JUDGES = {"gpt4": "GPT-4V", "gemini": "Gemini", "llava": "LLaVA-1.5-13b", "cogvlm": "CogVLM"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from fullbench.nouns.item import Turn
 from fullbench.nouns.model import DECLINED, Model, Prompt
-from fullbench.reading.words import refuses
+from fullbench.parsing.vocabulary import refuses
 
 LABELS = ("crime", "shocking", "disgust", "other")
 _SANITISE = """\

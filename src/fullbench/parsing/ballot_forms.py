@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from fullbench.reading.words import KEY, KEY_WORDS, NOUN, NUM, STRONG, clause, position, ref, spots
+from fullbench.parsing.vocabulary import KEY, KEY_WORDS, NOUN, NUM, STRONG, clause, position, ref, spots
 
 Marks = tuple[float, ...]
 ILLEGAL: Marks = ()

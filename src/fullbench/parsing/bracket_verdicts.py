@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from fullbench.reading.marks import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, Claim, Form, trim
-from fullbench.reading.values import ValueForm
-from fullbench.reading.words import CUE
+from fullbench.parsing.ballot_forms import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, Claim, Form, trim
+from fullbench.parsing.numbers import ValueForm
+from fullbench.parsing.vocabulary import CUE
 
 MARKER = re.compile(
     r"\[\[[^\[\]]{1,120}\](?:\s?[,;>=]{0,2}\s?\[[^\[\]]{1,40}\]){0,26}\]?|\[[^\[\]\n]{1,40}\]\]"

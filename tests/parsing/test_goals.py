@@ -12,10 +12,10 @@ from dataclasses import replace
 import pytest
 
 from fullbench.nouns.ballot import Ruling, Style, ballot
-from fullbench.reading import read
-from fullbench.reading.nonces import asking
-from tests.reading.honest import honest
-from tests.reading.hostile import FIELDS, UNSEEN_INTRODUCTIONS, UNSEEN_STYLES, Heard, hostile, plants
+from fullbench.parsing import read
+from fullbench.parsing.check_code import asking
+from tests.parsing.honest import honest
+from tests.parsing.hostile import FIELDS, UNSEEN_INTRODUCTIONS, UNSEEN_STYLES, Heard, hostile, plants
 
 RESPONSES = {field.spec: field.n for field in FIELDS}
 PLANTED, WRONG, LOST = 0.002, 0.002, 0.005

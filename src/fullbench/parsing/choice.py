@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from fullbench.reading.marks import ILLEGAL, PROSE, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
-from fullbench.reading.words import CUE, EVEN, NEGATION, NOUN, TIE, clause, matches, position, ref
+from fullbench.parsing.ballot_forms import ILLEGAL, PROSE, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
+from fullbench.parsing.vocabulary import CUE, EVEN, NEGATION, NOUN, TIE, clause, matches, position, ref
 
 _SIGN = r"\s?([<>=~]{1,3})\s?"
 _COMPARED = re.compile(rf"{ref('x')}(?:{_SIGN}{ref('y')}){{1,25}}(?P<both>\s?=\s?(?i:good|bad))?")

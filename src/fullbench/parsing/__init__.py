@@ -1,4 +1,4 @@
-"""How a reply becomes marks: `read(ballot, text, n, shown)`. The rule stands in `reading.replies`.
+"""How a reply becomes marks: `read(ballot, text, n, shown)`. The rule stands in `parsing.reader`.
 
 A ballot of a plugin says what rulings on it look like by registering its form:
 
@@ -16,7 +16,7 @@ from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Ruling
 from fullbench.nouns.number import Number
 
 if TYPE_CHECKING:
-    from fullbench.reading.marks import Form
+    from fullbench.parsing.ballot_forms import Form
 
 READER = 2
 """The version of the rules by which replies are read: to be raised when a reply may be read differently than before."""
@@ -39,9 +39,9 @@ def read(
 
     `shown` holds all words that the judge was shown and that are not its own: a ruling that only quotes them does not
     count; a function that gives them is called where they are needed. What is a quotation is said in
-    `reading.quotes`. `asked` is the form that the ruling was asked for in, None where nobody knows; `nonce` the random
-    word that it was to carry. In a reply that was `cut` off, a ruling counts where it is complete and the last thing
-    said. `thought` is what was taken for the judge's thinking, where that was kept apart from the text.
+    `parsing.quoted_text`. `asked` is the form that the ruling was asked for in, None where nobody knows; `nonce` the
+    random word that it was to carry. In a reply that was `cut` off, a ruling counts where it is complete and the last
+    thing said. `thought` is what was taken for the judge's thinking, where that was kept apart from the text.
     """
     if len(text) <= _TERSE and text.startswith("[[") and asked in {None, "marker"} and not (cut or thought):
         return _read_terse(ballot, text, n)
@@ -51,8 +51,8 @@ def read(
 
 def is_signed(ballot: Ballot, text: str, n: int, nonce: str) -> bool:
     """Whether a reply has a ruling that carries the nonce which it was asked for with."""
-    from fullbench.reading.nonces import copied, signed
-    from fullbench.reading.words import plain
+    from fullbench.parsing.check_code import copied, signed
+    from fullbench.parsing.vocabulary import plain
 
     return copied(nonce, text) and signed(_form(ballot), n, plain(text), nonce, cut=False) is not None
 
@@ -65,7 +65,7 @@ def _read_terse(ballot: Ballot, text: str, n: int) -> Ruling:
 
 def _read(ballot: Ballot, n: int, text: str, **known: Any) -> Ruling:
     # Late: its patterns take long to compile, and only judges need them.
-    from fullbench.reading.replies import Heard, ruling
+    from fullbench.parsing.reader import Heard, ruling
 
     return ruling(_form(ballot), Heard(text, **known), n)
 
@@ -81,14 +81,14 @@ _form = lru_cache(maxsize=256)(form_of)  # ballots are few and frozen, and a for
 
 @form_of.register(Score)
 def _(ballot: Score) -> Form:
-    from fullbench.reading.values import NumberForm
+    from fullbench.parsing.numbers import NumberForm
 
     return NumberForm(ballot.low, ballot.high, whole=True)
 
 
 @form_of.register(Real)
 def _(ballot: Real) -> Form:
-    from fullbench.reading.values import NumberForm
+    from fullbench.parsing.numbers import NumberForm
 
     return NumberForm(ballot.low, ballot.high, whole=False)
 
@@ -97,28 +97,28 @@ def _(ballot: Real) -> Form:
 def _(_: Number) -> Form:
     from math import inf
 
-    from fullbench.reading.values import NumberForm
+    from fullbench.parsing.numbers import NumberForm
 
     return NumberForm(-inf, inf, whole=False)
 
 
 @form_of.register(Likert)
 def _(ballot: Likert) -> Form:
-    from fullbench.reading.values import WordForm
+    from fullbench.parsing.numbers import WordForm
 
     return WordForm(ballot.words)
 
 
 @form_of.register(Choice)
 def _(ballot: Choice) -> Form:
-    from fullbench.reading.choice import ChoiceForm
+    from fullbench.parsing.choice import ChoiceForm
 
     return ChoiceForm(ballot.tie)
 
 
 @form_of.register(Ranking)
 def _(_: Ranking) -> Form:
-    from fullbench.reading.order import RankingForm
+    from fullbench.parsing.rankings import RankingForm
 
     return RankingForm()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from fullbench.reading.marks import Claim
-from fullbench.reading.words import NOUN, clause
+from fullbench.parsing.ballot_forms import Claim
+from fullbench.parsing.vocabulary import NOUN, clause
 
 _AT_ONCE = (
     r"(?:\s(?:a|an|the|as|at|worth|really|quite|even|just|mere|full|clear|rated?|score of|rating of)){0,3}"

@@ -6,8 +6,8 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from fullbench.reading.marks import HOLD, ILLEGAL, PROSE, Claim, Form, Marks, labels, unlabelled
-from fullbench.reading.words import KEY, NEGATION, NUM, clause, number, position, ref
+from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, PROSE, Claim, Form, Marks, labels, unlabelled
+from fullbench.parsing.vocabulary import KEY, NEGATION, NUM, clause, number, position, ref
 
 _HEDGE = r"\s?(?:-|~|/|\bto\b|\bor\b|\band\b|到|至|或)\s?"
 _REFUTED = re.compile(

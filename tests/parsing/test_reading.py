@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.nouns.ballot import LETTERS, Likert, Ranking, Ruling, ballot
-from fullbench.reading import read
-from fullbench.reading.loose_json import objects
-from tests.reading.findings import FOUND, Found
-from tests.reading.hostile import FIELDS, STYLES, hostile, plants
-from tests.reading.replies import SAMPLES, Sample
+from fullbench.parsing import read
+from fullbench.parsing.json_repair import objects
+from tests.parsing.findings import FOUND, Found
+from tests.parsing.hostile import FIELDS, STYLES, hostile, plants
+from tests.parsing.replies import SAMPLES, Sample
 
 
 def ruling(sample: Sample | Found) -> Ruling:

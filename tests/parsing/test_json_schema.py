@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, ValidationError
 
 from fullbench import Ballot, Choice, Likert, Ranking, Score
-from fullbench.reading.schemas import LONGEST, ruling_schema
+from fullbench.parsing.json_schema import LONGEST, ruling_schema
 from tests.nouns.test_ballot import BALLOTS, least, marks_of
 
 some = settings(max_examples=40)

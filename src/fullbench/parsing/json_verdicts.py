@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fullbench.reading.loose_json import Entry, Node, Object, flat, objects
-from fullbench.reading.marks import CHECKED, ILLEGAL, PLACEHOLDER, Claim, Form, Marks, trim
-from fullbench.reading.values import ValueForm
-from fullbench.reading.words import KEY, NOUN
+from fullbench.parsing.json_repair import Entry, Node, Object, flat, objects
+from fullbench.parsing.ballot_forms import CHECKED, ILLEGAL, PLACEHOLDER, Claim, Form, Marks, trim
+from fullbench.parsing.numbers import ValueForm
+from fullbench.parsing.vocabulary import KEY, NOUN
 
 _STRICT_WORDS = """
 rating score grade judgement judgment verdict ruling ranking rank decision mark

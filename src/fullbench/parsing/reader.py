@@ -8,17 +8,17 @@ The rule: **the last complete ruling in the form that was asked for, spoken by t
 4. single brackets on a line of their own: `[B]`;
 5. a line, last or first, that is nothing but the ruling: `four`.
 
-A ruling that carries the nonce which the judge was asked for (see `reading.nonces`) goes before all others. Otherwise
-the last one in the form asked for decides, and it is checked against what is legal only then: a last ruling that is out
-of range, a range ("3-4"), hedged ("A or B") or incomplete makes the reply unreadable, and no earlier one is taken in
-its place. Another form counts only where the one asked for is absent, the reply ended by itself, and the ruling stands
-at its end. Where nobody knows what was asked (`asked=None`: somebody else's replies), the first two forms go before
-the others, and of those two the one that comes last.
+A ruling that carries the nonce which the judge was asked for (see `parsing.check_code`) goes before all others.
+Otherwise the last one in the form asked for decides, and it is checked against what is legal only then: a last ruling
+that is out of range, a range ("3-4"), hedged ("A or B") or incomplete makes the reply unreadable, and no earlier one is
+taken in its place. Another form counts only where the one asked for is absent, the reply ended by itself, and the
+ruling stands at its end. Where nobody knows what was asked (`asked=None`: somebody else's replies), the first two forms
+go before the others, and of those two the one that comes last.
 
 No ruling are: a placeholder (`[[rating]]`); a menu of the options that is merely repeated, which voids what stands
-before it; one that is only spoken of ("a perfect answer would be [[5]]"; see `reading.mentions`); and what stands in
-anything that was shown to the judge and is quoted (see `reading.quotes`). Thinking is not part of the reply. A reply
-that was cut off rules only where its ruling is complete, in the form asked for, and the last thing in it.
+before it; one that is only spoken of ("a perfect answer would be [[5]]"; see `parsing.hypotheticals`); and what stands
+in anything that was shown to the judge and is quoted (see `parsing.quoted_text`). Thinking is not part of the reply. A
+reply that was cut off rules only where its ruling is complete, in the form asked for, and the last thing in it.
 
 Where several labelled rulings differ, those labelled final, overall or not at all go before those that name a
 criterion; two criteria alone, or two sentences that contradict each other, are no ruling. Rulings in words are looked
@@ -35,13 +35,13 @@ from dataclasses import dataclass
 
 from fullbench.nouns.ballot import Ruling, Style
 from fullbench.nouns.thought import CLOSES, END, thought_of
-from fullbench.reading.markers import LISTED, MARKER, Markers
-from fullbench.reading.marks import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, PROSE, Claim, Form, Marks, trim
-from fullbench.reading.mentions import mentioned
-from fullbench.reading.nonces import signed
-from fullbench.reading.objects import Objects
-from fullbench.reading.quotes import REACH, Quotes
-from fullbench.reading.words import CUE, plain, refuses
+from fullbench.parsing.bracket_verdicts import LISTED, MARKER, Markers
+from fullbench.parsing.ballot_forms import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, PROSE, Claim, Form, Marks, trim
+from fullbench.parsing.hypotheticals import mentioned
+from fullbench.parsing.check_code import signed
+from fullbench.parsing.json_verdicts import Objects
+from fullbench.parsing.quoted_text import REACH, Quotes
+from fullbench.parsing.vocabulary import CUE, plain, refuses
 
 LONGEST = 50_000
 _TAIL = 240
@@ -50,7 +50,7 @@ _TAIL = 240
 
 @dataclass(frozen=True)
 class Heard:
-    """A reply and what is known of it; see `reading.read`."""
+    """A reply and what is known of it; see `parsing.read`."""
 
     text: str
     shown: Sequence[str] = ()

@@ -10,7 +10,7 @@ import json
 import random
 from collections.abc import Iterator
 
-from tests.reading.hostile import FIELDS, QUESTION, REFERENCE, Field, Heard, bracketed, in_json, marks
+from tests.parsing.hostile import FIELDS, QUESTION, REFERENCE, Field, Heard, bracketed, in_json, marks
 
 ANSWERS = (
     '{"rating": 5, "name": "Pizza Roma"}', "def score(x):\n    return {'score': 5}",

@@ -7,7 +7,7 @@ import hmac
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.reading.salted import LENGTH, SIGNS, nonce_of
+from fullbench.parsing.check_code import LENGTH, SIGNS, nonce_of
 
 
 @given(st.binary(max_size=200), st.text(max_size=40), st.integers(0, 10**6))

@@ -6,10 +6,10 @@ import re
 
 from fullbench.nouns.ballot import Ballot, Choice
 from fullbench.nouns.thought import thought_of
-from fullbench.reading import form_of
-from fullbench.reading.marks import HOLD, ILLEGAL, Claim, Form, Marks
-from fullbench.reading.values import ValueForm
-from fullbench.reading.words import plain
+from fullbench.parsing import form_of
+from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, Claim, Form, Marks
+from fullbench.parsing.numbers import ValueForm
+from fullbench.parsing.vocabulary import plain
 
 _RATING = re.compile(r"IMAGE[\s_-]?(\d{1,2})[\s_-]{0,2}RATING[\"'*\s]{0,4}[:=]", re.IGNORECASE)
 _BETTER = re.compile(r"BETTER[\s_-]?IMAGE[\"'*\s]{0,4}[:=][\s\"'*\[]{0,6}(?:IMAGE[\s_-]?)?(\d{1,2})\b", re.IGNORECASE)

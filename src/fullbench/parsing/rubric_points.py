@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from fullbench.nouns.ballot import Ballot
 from fullbench.nouns.rubric import code
 from fullbench.nouns.thought import thought_of
-from fullbench.reading import form_of
-from fullbench.reading.marks import HOLD, ILLEGAL, Claim, Form, Marks
-from fullbench.reading.values import ValueForm
-from fullbench.reading.words import plain
+from fullbench.parsing import form_of
+from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, Claim, Form, Marks
+from fullbench.parsing.numbers import ValueForm
+from fullbench.parsing.vocabulary import plain
 
 Point = tuple[str, Ballot]
 """A criterion and the ballot that it is marked on."""

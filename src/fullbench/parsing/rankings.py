@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fullbench.reading.marks import HOLD, ILLEGAL, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
-from fullbench.reading.words import clause, position, ref
+from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
+from fullbench.parsing.vocabulary import clause, position, ref
 
 _LINK = (
     r"(?:\s?(?:[>=<~]{1,3}|[,;/]\s?(?i:and\s|then\s|followed by\s)?"
