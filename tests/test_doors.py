@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.nouns.doors import DOORS, names
+from fullbench.core.plugin_entry_points import DOORS, names
 
 MODULE = '''
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ import typer
 
 from fullbench import Benchmark, Choice, Item, Response
 from fullbench.figures import standard
-from fullbench.nouns.ballot import Ballot
-from fullbench.nouns.case import cases as cases_of
+from fullbench.core.ballot import Ballot
+from fullbench.core.case import cases as cases_of
 from fullbench.parsing import form_of
 from fullbench.parsing.numbers import WordForm
 from fullbench.studies.engines import HERE

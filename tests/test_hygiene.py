@@ -21,9 +21,9 @@ from fullbench.files.nouns import read_items, read_responses, write_items, write
 from fullbench.files.readers import read_rows
 from fullbench.hygiene import Neutral, masked, neutral
 from fullbench.ledger.postgres import shown
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.table import Table
 from fullbench.reports.tables import render
 
 KEY = "sk-live/0123456789abcdef+XYZ"

@@ -8,7 +8,7 @@ import random
 import pytest
 from PIL import Image
 
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from fullbench.picture_metadata import UnparsablePictureError, strip_metadata
 from fullbench.reports.page import shrunk
 from tests import marked_pictures as marked

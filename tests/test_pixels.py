@@ -12,7 +12,7 @@ from fullbench.judges.scorers.pictures import broken, decode
 from fullbench.models.pictures import Limit, wire
 from fullbench.models.sizes import size_of
 from fullbench.models.tools.toolbox import opened
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from fullbench.pixels import SCAN, segments, turned
 from fullbench.reports.page import shrunk
 from tests.judges.scorers.making import encoded, texture

@@ -13,7 +13,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from fullbench.nouns.table import Table
+from fullbench.core.table import Table
 from fullbench.reports.tables import render
 from scripts.bench import Row, history
 

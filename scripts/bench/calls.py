@@ -67,7 +67,7 @@ def pictures(count: int = 300) -> list[Row]:
     import base64
 
     from fullbench.models.pictures import Limit, encoded
-    from fullbench.nouns.picture import Picture
+    from fullbench.core.picture import Picture
 
     data = [jpeg(number) for number in range(count)]
     limit = Limit()

@@ -33,9 +33,9 @@ def jpeg(number: int = 0) -> bytes:
 def ours(url: str, width: int) -> Callable[[int], None]:
     from fullbench.models.chat import ChatModel
     from fullbench.models.settings import Limits, Sampling
-    from fullbench.nouns.item import Turn
-    from fullbench.nouns.model import Prompt
-    from fullbench.nouns.picture import Picture
+    from fullbench.core.item import Turn
+    from fullbench.core.model import Prompt
+    from fullbench.core.picture import Picture
 
     picture = Picture.of(jpeg())
     model = ChatModel("judge", url, sampling=Sampling(temperature=0.0), limits=Limits(concurrency=width))

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.models.pipelines import PipelineModel
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt
 from scripts.bench import Row, Target, per_second
 
 DRAWING, LEARNING = Target(0.95, least=True), Target(0.9, least=True)

@@ -16,12 +16,12 @@ from pathlib import Path
 
 CHILD = """
 import os, sys
-from fullbench.nouns.ballot import Score
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import Verdict
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Score
+from fullbench.core.call import Usage
+from fullbench.core.case import Case
+from fullbench.core.verdict import Verdict
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 from fullbench.ledger.store import Ledger
 
 def say(mark, keys):

@@ -16,8 +16,8 @@ from fullbench.ledger.chain import Chain
 from fullbench.ledger.sqlite_connection import INSERTS
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.writer import GROUP
-from fullbench.nouns.call import Usage
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.call import Usage
+from fullbench.core.verdict import Verdict
 from scripts.bench import Row
 from scripts.bench.kills import kill_and_check
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from fullbench import Choice, Score, Verdict
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import Usage
-from fullbench.nouns.digests import digest
+from fullbench.core.call import Usage
+from fullbench.core.digests import digest
 from scripts.bench import Row, Target
 
 SIZES = tuple(map(int, os.environ.get("FULLBENCH_BENCH_REPORT", "20000,200000,1000000").split(",")))

@@ -15,13 +15,13 @@ from pathlib import Path
 from tests.making import png
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Fault, Verdict
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.call import Usage
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Fault, Verdict
 
 CONTESTANTS, JUDGES, PAIRS, PICTURES = 100, 20, 10, 60
 TASKS = ("counting", "colours", "比较", "reading", "memes")

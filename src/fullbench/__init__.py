@@ -24,72 +24,72 @@ if TYPE_CHECKING:
         UserError,
     )
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score, ballot
-    from fullbench.nouns.benchmark import Benchmark
-    from fullbench.nouns.call import Call, Usage
-    from fullbench.nouns.case import Case, cases
-    from fullbench.nouns.estimate import Estimate
-    from fullbench.nouns.item import Item, Turn
-    from fullbench.nouns.judge import Judge
-    from fullbench.nouns.model import Model, Prompt, Reply
-    from fullbench.nouns.panel import Cascade, Panel
-    from fullbench.nouns.picture import Picture
-    from fullbench.nouns.record import Record
-    from fullbench.nouns.reproduction import Brought, Reproduced, Reproduction
-    from fullbench.nouns.response import Response
-    from fullbench.nouns.table import Table
-    from fullbench.nouns.verdict import Failure, Verdict
+    from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score, ballot
+    from fullbench.core.benchmark import Benchmark
+    from fullbench.core.call import Call, Usage
+    from fullbench.core.case import Case, cases
+    from fullbench.core.estimate import Estimate
+    from fullbench.core.item import Item, Turn
+    from fullbench.core.judge import Judge
+    from fullbench.core.model import Model, Prompt, Reply
+    from fullbench.core.panel import Cascade, Panel
+    from fullbench.core.picture import Picture
+    from fullbench.core.record import Record
+    from fullbench.core.reproduction import Brought, Reproduced, Reproduction
+    from fullbench.core.response import Response
+    from fullbench.core.table import Table
+    from fullbench.core.verdict import Failure, Verdict
     from fullbench.studies.verbs import answer, card, judge, report, run
 
 _HOMES = {
-    "Ballot": "nouns.ballot",
-    "Benchmark": "nouns.benchmark",
-    "Brought": "nouns.reproduction",
-    "Call": "nouns.call",
-    "Cascade": "nouns.panel",
-    "Case": "nouns.case",
-    "Choice": "nouns.ballot",
+    "Ballot": "core.ballot",
+    "Benchmark": "core.benchmark",
+    "Brought": "core.reproduction",
+    "Call": "core.call",
+    "Cascade": "core.panel",
+    "Case": "core.case",
+    "Choice": "core.ballot",
     "EngineError": "errors",
-    "Estimate": "nouns.estimate",
-    "Failure": "nouns.verdict",
+    "Estimate": "core.estimate",
+    "Failure": "core.verdict",
     "FullbenchError": "errors",
     "InputError": "errors",
-    "Item": "nouns.item",
-    "Judge": "nouns.judge",
+    "Item": "core.item",
+    "Judge": "core.judge",
     "Ledger": "ledger.store",
     "LedgerError": "errors",
-    "Likert": "nouns.ballot",
+    "Likert": "core.ballot",
     "MissingExtra": "errors",
-    "Model": "nouns.model",
+    "Model": "core.model",
     "ModelError": "errors",
-    "Panel": "nouns.panel",
-    "Picture": "nouns.picture",
-    "Prompt": "nouns.model",
-    "Ranking": "nouns.ballot",
-    "Real": "nouns.ballot",
-    "Record": "nouns.record",
-    "Reply": "nouns.model",
-    "Reproduced": "nouns.reproduction",
-    "Reproduction": "nouns.reproduction",
-    "Response": "nouns.response",
-    "Score": "nouns.ballot",
-    "Table": "nouns.table",
-    "Turn": "nouns.item",
+    "Panel": "core.panel",
+    "Picture": "core.picture",
+    "Prompt": "core.model",
+    "Ranking": "core.ballot",
+    "Real": "core.ballot",
+    "Record": "core.record",
+    "Reply": "core.model",
+    "Reproduced": "core.reproduction",
+    "Reproduction": "core.reproduction",
+    "Response": "core.response",
+    "Score": "core.ballot",
+    "Table": "core.table",
+    "Turn": "core.item",
     "Undefined": "errors",
     "Unscorable": "errors",
-    "Usage": "nouns.call",
+    "Usage": "core.call",
     "UserError": "errors",
-    "Verdict": "nouns.verdict",
+    "Verdict": "core.verdict",
     "answer": "studies.verbs",
-    "ballot": "nouns.ballot",
+    "ballot": "core.ballot",
     "card": "studies.verbs",
-    "cases": "nouns.case",
+    "cases": "core.case",
     "judge": "studies.verbs",
     "report": "studies.verbs",
     "run": "studies.verbs",
 }
 
-_SHOWN = {"nouns.case", "nouns.item", "nouns.picture", "nouns.record", "nouns.response", "nouns.table"}
+_SHOWN = {"core.case", "core.item", "core.picture", "core.record", "core.response", "core.table"}
 
 __all__ = [
     "Ballot",
@@ -142,7 +142,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        if _HOMES[name] == "nouns.ballot":
+        if _HOMES[name] == "core.ballot":
             import_module("fullbench.parsing")  # a ballot from here can read: the nouns know no reader themselves
         if _HOMES[name] in _SHOWN:
             import_module("fullbench.reports.notebook")  # and these can be drawn and made frames, for the same reason

@@ -13,7 +13,7 @@
     DataWarning                    data that were taken in one of several ways: how many, which, and what was done
     DueWarning                     calls of a notebook that failed, so that cases are due: how many, and why
 
-A reply that could not be fetched is none of these: it is a `Failure`, data beside verdicts (see `nouns.case`).
+A reply that could not be fetched is none of these: it is a `Failure`, data beside verdicts (see `core.case`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from struct import pack, unpack_from
 
-from fullbench.nouns.picture import media_type
+from fullbench.core.picture import media_type
 
 STRIPPED_MEDIA = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _ORIENTATION_TAG = 0x0112

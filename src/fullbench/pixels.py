@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from fullbench.nouns.picture import Picture
+    from fullbench.core.picture import Picture
 
 ORIENTATION = 0x0112
 SCAN = 0xDA

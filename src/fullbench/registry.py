@@ -1,7 +1,7 @@
 """What enters by the doors, made into what it stands for: specs into models, plugins into benchmarks.
 
 On the command line and in a study, a judge or a model is named by a spec: `KIND[:NAME][?OPTION=VALUE&...]`. The doors
-themselves are in `nouns.doors`.
+themselves are in `core.plugin_entry_points`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from fullbench.errors import InputError
-from fullbench.nouns.benchmark import Benchmark, Late
-from fullbench.nouns.doors import DOORS, Kind, load, names
-from fullbench.nouns.model import Model
+from fullbench.core.benchmark import Benchmark, Late
+from fullbench.core.plugin_entry_points import DOORS, Kind, load, names
+from fullbench.core.model import Model
 
 __all__ = [
     "DOORS",

@@ -16,7 +16,7 @@ from fullbench.court.eyes import Sight, look
 from fullbench.court.questions import say, solve, understand
 from fullbench.court.scenes import Scene
 from fullbench.errors import InputError
-from fullbench.nouns.case import Case
+from fullbench.core.case import Case
 
 
 @pytest.fixture(scope="module")

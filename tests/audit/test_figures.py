@@ -19,11 +19,11 @@ from fullbench.audit.simulated import JUDGES, AuditJudge, named
 from fullbench.audit.swaying import Sway, sways
 from fullbench.audit.wordings import CRITERION
 from fullbench.errors import InputError
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from fullbench.parsing.check_code import nonce_of
 
 PLANTED = {"a": 0.5, "b": 1.0, "c": -0.7, "d": 1.5}

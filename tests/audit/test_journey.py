@@ -20,10 +20,10 @@ from fullbench.audit.conduct import variants
 from fullbench.audit.docket import SIZES, docket
 from fullbench.audit.kinds import asked, drawn
 from fullbench.cli.app import app
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt
-from fullbench.nouns.note import Note
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt
+from fullbench.core.note import Note
+from fullbench.core.picture import Picture
 from fullbench.reports.localised import localised
 from fullbench.reports.words import messages
 from fullbench.studies import specs

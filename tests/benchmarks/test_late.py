@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from fullbench.nouns.benchmark import HOOKS, Benchmark, Late
-from fullbench.nouns.doors import installed
+from fullbench.core.benchmark import HOOKS, Benchmark, Late
+from fullbench.core.plugin_entry_points import installed
 from fullbench.registry import benchmark
 
 
@@ -62,7 +62,7 @@ def test_what_a_path_names_has_the_type_of_its_hook(tmp_path):
             places.append(f"{hook}=" + (f"partial({', '.join([function, *more])})" if more else function))
         calls.append(f"Benchmark({', '.join(places)})")
     imports = [f"from {path.replace(':', ' import ')} as {function}" for path, function in names.items()]
-    imports += ["from functools import partial", "from fullbench.nouns.benchmark import Benchmark"]
+    imports += ["from functools import partial", "from fullbench.core.benchmark import Benchmark"]
     file = tmp_path / "hooks.py"
 
     def said(*lines):

@@ -11,7 +11,7 @@ from PIL import Image
 
 from fullbench import Ledger
 from fullbench.files.nouns import read_items, read_responses
-from fullbench.nouns.model import Prompt, Reply
+from fullbench.core.model import Prompt, Reply
 from fullbench.studies.answer import Kept
 from fullbench.studies.making.pictures import verify
 from fullbench.studies.making.prompts import sanitise

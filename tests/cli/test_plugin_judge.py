@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.nouns import doors
+from fullbench.core import plugin_entry_points
 from tests.cli.test_judge import cli, data
 
 __all__ = ["cli", "data"]
@@ -73,11 +73,11 @@ def plugged(tmp_path, monkeypatch):
     (about / "entry_points.txt").write_text(ENTRIES, encoding="utf-8")
     monkeypatch.syspath_prepend(str(site))
     importlib.invalidate_caches()
-    doors._every.cache_clear()
-    doors.installed.cache_clear()
+    plugin_entry_points._every.cache_clear()
+    plugin_entry_points.installed.cache_clear()
     yield site
-    doors._every.cache_clear()
-    doors.installed.cache_clear()
+    plugin_entry_points._every.cache_clear()
+    plugin_entry_points.installed.cache_clear()
     sys.modules.pop("plugged", None)
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from fullbench.cli.app import app
 from fullbench.cli.panels import GROUPS, PANELS
 from fullbench.cli.starting import application_for
-from fullbench.nouns import doors
+from fullbench.core import plugin_entry_points
 
 NAMES = [name for names in PANELS.values() for name in names]
 
@@ -20,7 +20,7 @@ def test_what_is_made_alone_is_what_stands_among_all():
     functions = {command.name: command.callback for command in app.registered_commands}
     groups = {group.name: group.typer_instance for group in app.registered_groups}
     assert set(groups) == set(GROUPS)
-    assert set(functions) | set(groups) == {*NAMES, *doors.names("commands")}
+    assert set(functions) | set(groups) == {*NAMES, *plugin_entry_points.names("commands")}
     for name in NAMES:
         single = application_for(name)
         alone = [*single.registered_commands, *single.registered_groups]

@@ -21,12 +21,12 @@ from fullbench.figures.between import between
 from fullbench.figures.judging import winner
 from fullbench.files.nouns import write_verdicts
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.call import Usage
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("ann", "贝", 'c"d')

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fullbench.columns.builder import Builder
 from fullbench.columns.table import grouped, is_constant, spread
 from fullbench.figures import standard
-from fullbench.nouns.digests import digest
+from fullbench.core.digests import digest
 
 ITEMS, CONTESTANTS = 250, 5
 MOST = 100

@@ -6,9 +6,9 @@ import pytest
 
 from fullbench.benchmarks.court.benchmark import court_of
 from fullbench.court.sample import sample
-from fullbench.nouns.model import Prompt
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
+from fullbench.core.model import Prompt
+from fullbench.core.record import Record
+from fullbench.core.response import Response
 
 
 def answers(model, items):

@@ -15,10 +15,10 @@ from fullbench.court.eyes import Sight, look
 from fullbench.court.quality import quality
 from fullbench.court.scenes import Scene, Thing
 from fullbench.court.words import COLOURS, SHAPES
-from fullbench.nouns.item import Item
-from fullbench.nouns.model import Model, Prompt
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.text import length_of
+from fullbench.core.item import Item
+from fullbench.core.model import Model, Prompt
+from fullbench.core.picture import Picture
+from fullbench.core.text import length_of
 from tests.court.conftest import answers
 
 KEEN = Contestant("keen", Sight())

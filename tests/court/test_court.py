@@ -14,8 +14,8 @@ from fullbench.benchmarks.court.benchmark import court, court_of
 from fullbench.court.judges import FAVOURITE, simulated
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import tables as leaderboards
-from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.record import Record
+from fullbench.core.benchmark import Benchmark
+from fullbench.core.record import Record
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from fullbench.benchmarks.court.recovered import SCORES, inside, recovered
 from fullbench.court.judges import simulated
 from fullbench.court.sample import sample
 from fullbench.court.truth import TruthJudge
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
+from fullbench.core.record import Record
+from fullbench.core.response import Response
 from fullbench.stats.comparison import holm
 from tests.court.conftest import answers
 

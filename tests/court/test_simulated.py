@@ -12,11 +12,11 @@ from scipy import stats
 
 from fullbench.court.simulated import Planted, SimulatedJudge
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.response import Response
 
 SCORE, PAIR, RANK = Score(1, 5), Choice(tie=True), Ranking()
 quarters = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])

@@ -7,11 +7,11 @@ import pytest
 from fullbench.court.quality import quality
 from fullbench.court.queries import Kind, Query
 from fullbench.court.truth import TruthJudge
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.response import Response
 from tests.court.test_questions import CHART, SCENE
 
 CIRCLES = Query("count", "en", (Kind(None, "circle"),))

@@ -14,7 +14,7 @@ from fullbench.court.queries import Kind, Query
 from fullbench.court.questions import ask, say, solve, understand
 from fullbench.court.sample import sample
 from fullbench.court.scenes import Scene, Thing
-from fullbench.nouns.model import Prompt
+from fullbench.core.model import Prompt
 from fullbench.testing import check_benchmark
 
 SIZE = 132

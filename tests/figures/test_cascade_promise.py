@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fullbench.figures.cascades import levels
-from fullbench.nouns.panel import Cascade
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.panel import Cascade
+from fullbench.core.verdict import Verdict
 
 TARGET, RISK, RULINGS = 0.85, 0.05, 4
 PAIRS = (("a", "b"), ("a", "丙"), ("b", "丙"))

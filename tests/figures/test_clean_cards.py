@@ -7,8 +7,8 @@ import pytest
 
 from fullbench import Choice, Item, Record, Response, Score, Verdict
 from fullbench.figures.card import card
-from fullbench.nouns.case import Case
-from fullbench.nouns.note import Note
+from fullbench.core.case import Case
+from fullbench.core.note import Note
 
 NAMES = ("own-a", "own-b", "c", "d")
 SCORED, CHOSEN = Score(1, 5), Choice(tie=True)

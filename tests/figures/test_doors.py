@@ -22,13 +22,13 @@ from fullbench.figures.leaderboard import Settings, boards, tables
 from fullbench.figures.standings import standings
 from fullbench.files.nouns import write_verdicts
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import cases
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import FAULTS, Failure, Verdict
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.call import Usage
+from fullbench.core.case import cases
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import FAULTS, Failure, Verdict
 
 
 def ledger_of(path: Path, seed: int, study: str | None = None) -> list[Verdict]:

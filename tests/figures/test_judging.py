@@ -20,8 +20,8 @@ from fullbench.figures.doubt import doubtful
 from fullbench.figures.judging import agreements, by_tag, meet, winner
 from fullbench.figures.repeats import tables as repeats
 from fullbench.figures.subsets import subset
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
+from fullbench.core.call import Usage
+from fullbench.core.case import Case
 from fullbench.reports import card as cards
 from fullbench.stats.clusters import ONE_ITEM
 

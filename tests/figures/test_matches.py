@@ -9,10 +9,10 @@ from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings, boards
 from fullbench.figures.matches import settle
 from fullbench.figures.standings import families, rules, standings, style
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 
 
 def ruled(item, first, second, winner, judge="j"):

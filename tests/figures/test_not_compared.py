@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from fullbench import Choice, Item, Ledger, Response, Score, Verdict
 from fullbench.cli.app import app
-from fullbench.nouns.case import cases
+from fullbench.core.case import cases
 
 FORCED, TIES = Choice(tie=False), Choice(tie=True)
 

@@ -11,7 +11,7 @@ from fullbench import Choice, Item, Record, Response, Verdict
 from fullbench.figures import standard
 from fullbench.figures.judging import meet
 from fullbench.figures.one_by_one import one_by_one
-from fullbench.nouns.case import Case
+from fullbench.core.case import Case
 
 
 def record(seed: int = 1, items: int = 12, people: int = 4) -> tuple[Record, dict[str, tuple[str, list[str]]]]:

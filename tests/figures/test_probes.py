@@ -11,8 +11,8 @@ import pytest
 from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
 from fullbench.figures.judging import meet
 from fullbench.figures.probes import LENGTHENS, Finding, positions, probes, table
-from fullbench.nouns.ballot import Ballot
-from fullbench.nouns.case import Case
+from fullbench.core.ballot import Ballot
+from fullbench.core.case import Case
 from fullbench.reports.localised import localised
 
 NAMES = ("a", "b", "c", "d")

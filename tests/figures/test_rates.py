@@ -8,7 +8,7 @@ import pytest
 from fullbench import Choice, Item, Record, Response, Usage, Verdict
 from fullbench.columns.builder import columns_of
 from fullbench.figures.rates import rates
-from fullbench.nouns.case import Case
+from fullbench.core.case import Case
 
 
 def heard(items: int = 40) -> tuple[Record, dict[tuple[str, str], list[tuple[int, Usage]]]]:

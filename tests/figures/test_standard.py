@@ -1,12 +1,12 @@
 """The tables that every record can show, where there is almost nothing to show."""
 
 from fullbench.figures.standard import tables
-from fullbench.nouns.ballot import Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Score
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 
 
 def test_a_single_item_gives_gaps_with_reasons_not_an_error():

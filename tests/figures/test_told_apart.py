@@ -7,8 +7,8 @@ import pytest
 
 from fullbench.figures.card import standing
 from fullbench.figures.judging import meet
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.record import Record
+from fullbench.core.verdict import Verdict
 
 PAIRS = 10
 

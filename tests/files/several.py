@@ -6,12 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 from fullbench import Ledger
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item, Turn, parts_content
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Circumstances, Verdict
+from fullbench.core.digests import digest
+from fullbench.core.item import Item, Turn, parts_content
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Circumstances, Verdict
 from tests.making import png
 
 MODELS = ("gpt:4o@v1", "通义/qwen", "third model")

@@ -12,7 +12,7 @@ import pytest
 import fullbench
 from fullbench.errors import DataWarning
 from fullbench.files.nouns import read_responses, write_responses
-from fullbench.nouns.response import Response
+from fullbench.core.response import Response
 from tests.journeys.commands import call
 
 ITEMS = [{"id": f"i{number}", "question": "What?"} for number in range(3)]

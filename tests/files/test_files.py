@@ -27,11 +27,11 @@ from fullbench.files.nouns import (
     write_verdicts,
 )
 from fullbench.files.readers import LIMIT
-from fullbench.nouns.call import Usage
-from fullbench.nouns.item import Item, Turn
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.core.call import Usage
+from fullbench.core.item import Item, Turn
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import FAULTS, Verdict
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".csv", ".csv.gz", ".tsv", ".parquet")
 

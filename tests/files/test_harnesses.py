@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.nouns.item import WITHOUT_PICTURES
+from fullbench.core.item import WITHOUT_PICTURES
 from tests.cli.test_judge import cli
 from tests.files.several import left_out
 from tests.files.test_exchange import put, sheet, taken

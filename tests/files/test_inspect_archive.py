@@ -12,7 +12,7 @@ from PIL import Image
 
 import fullbench
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from tests.journeys.commands import call, cli
 
 SAID = [

@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 from fullbench.files.own_layout import own_record
-from fullbench.nouns.item import parts_content
-from fullbench.nouns.record import Record
+from fullbench.core.item import parts_content
+from fullbench.core.record import Record
 from tests.cli.test_judge import cli
 from tests.files.several import left_out, rich
 

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import pytest
 
-from fullbench.nouns.record import Record
+from fullbench.core.record import Record
 from tests.cli.test_judge import cli
 from tests.files.several import ASKED, MODELS, rich
 

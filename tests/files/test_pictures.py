@@ -16,10 +16,10 @@ from fullbench import Ledger
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses, write_items, write_responses
 from fullbench.files.pictures import allowing
-from fullbench.nouns import picture as pictures
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
+from fullbench.core import picture as pictures
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
 from tests.making import png
 
 

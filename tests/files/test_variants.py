@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from fullbench.nouns.item import WITHOUT_PICTURES
+from fullbench.core.item import WITHOUT_PICTURES
 from tests.cli.test_judge import cli
 from tests.files.several import left_out
 from tests.files.test_alpaca import note

@@ -21,7 +21,7 @@ from fullbench.errors import InputError
 from fullbench.files import web
 from fullbench.files.nouns import read_items, read_responses
 from fullbench.files.pictures import allowing
-from fullbench.nouns import picture as pictures
+from fullbench.core import picture as pictures
 from fullbench.studies.study import Study
 from tests.making import png
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench import Case, Item, Picture, Response, Turn, Verdict, ballot
-from fullbench.nouns.case import cases as cases_of
+from fullbench.core.case import cases as cases_of
 from tests.golden.layout import written
 from tests.golden.pictures import BLUE, RED
 

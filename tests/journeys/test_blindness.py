@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
 from fullbench.files.nouns import write_items
-from fullbench.nouns.verdict import Circumstances
+from fullbench.core.verdict import Circumstances
 from fullbench.web.app import _routers
 from fullbench.web.guard import SESSION
 from tests.journeys.voting import Site, column, shown, tables

@@ -14,8 +14,8 @@ import fullbench
 from fullbench.cli.app import app
 from fullbench.errors import InputError
 from fullbench.figures.cascades import decided
-from fullbench.nouns.panel import Cascade
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.panel import Cascade
+from fullbench.core.verdict import Verdict
 from tests.scripted_server import ScriptedServer
 
 ITEMS = 160

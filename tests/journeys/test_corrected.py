@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.app import app
-from fullbench.nouns.ballot import Score
-from fullbench.nouns.verdict import Circumstances
+from fullbench.core.ballot import Score
+from fullbench.core.verdict import Circumstances
 
 ITEMS = 60
 NAMES = ("alpha", "beta", "伽马")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.app import app
-from fullbench.nouns.verdict import ADJUDICATION
+from fullbench.core.verdict import ADJUDICATION
 from tests.journeys.voting import Site, column, shown, tables
 from tests.waiting import until
 

@@ -9,7 +9,7 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.court.sample import sample
-from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from tests.journeys.commands import cli
 from tests.judges.test_correlation import by_hand, tiny_clip
 

@@ -15,7 +15,7 @@ from scipy import stats
 
 from fullbench import Ledger
 from fullbench.judges.peer_review.wording import shipped
-from fullbench.nouns.criteria import CORRECTNESS, VISUAL
+from fullbench.core.rubric import CORRECTNESS, VISUAL
 from tests.journeys.commands import cli, write_rows
 from tests.making import png
 from tests.scripted_server import Asked, ScriptedServer

@@ -23,7 +23,7 @@ from fullbench.cli.app import app
 from fullbench.files.question_sets import read_questions
 from fullbench.judges.peer_review.wording import shipped
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.criteria import CORRECTNESS, VISUAL
+from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.studies import specs
 from fullbench.studies.peer_review import PeerReview
 from tests.making import png

@@ -16,7 +16,7 @@ from scipy import stats
 from fullbench import Case, Ledger, Verdict
 from fullbench.judges.peer_review.asking import BALLOT
 from fullbench.judges.peer_review.wording import shipped
-from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from tests.journeys.commands import Done, cli
 from tests.making import png
 from tests.scripted_server import Asked, ScriptedServer

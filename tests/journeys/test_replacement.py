@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from fullbench import Case, Item, Ledger, Response, Verdict
 from fullbench.cli.app import app
-from fullbench.nouns.ballot import Score
+from fullbench.core.ballot import Score
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.app import app
-from fullbench.nouns.rubric import code
+from fullbench.core.rubric import code
 from tests.scripted_server import ScriptedServer
 
 ITEMS, CONTESTANTS = 3, ("alpha", "beta", "伽马")

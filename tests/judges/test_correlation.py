@@ -13,8 +13,8 @@ from fullbench.judges.correlation import ClipMeasure, Correlation, clip, windows
 from fullbench.judges.peer_review.asking import correlations
 from fullbench.models.tools.colours import colour_shares, colours_named
 from fullbench.models.tools.toolbox import opened
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 from fullbench.studies.correlations import correlation
 
 KNOWN = sample(7, 14)

@@ -24,8 +24,8 @@ from fullbench import (
 from fullbench.errors import InputError
 from fullbench.judges.extracting import SecondReader
 from fullbench.judges.prompted import Example, PromptedJudge, read_template
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.judge import Judge
+from fullbench.core.ballot import ballot
+from fullbench.core.judge import Judge
 from tests.making import Talker, answers, item, png, words
 
 

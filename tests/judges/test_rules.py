@@ -20,13 +20,13 @@ from fullbench.judges.rules import (
     marks_from,
     reference,
 )
-from fullbench.nouns.ballot import Choice, Likert, Ranking, Real, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.text import length_of
+from fullbench.core.ballot import Choice, Likert, Ranking, Real, Score
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.text import length_of
 
 BALLOTS = [
     Score(1, 5), Score(0, 100), Real(0, 10), Real(0.1, 0.3), Likert(("poor", "fair", "good")),

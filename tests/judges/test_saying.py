@@ -10,7 +10,7 @@ from fullbench.court.truth import TruthJudge
 from fullbench.judges.extracting import SecondReader
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.offline import OfflineModel
-from fullbench.nouns.judge import kind_of, models_of, prompts_of, with_models
+from fullbench.core.judge import kind_of, models_of, prompts_of, with_models
 from fullbench.studies.engines import wants_gpu
 from fullbench.studies.specs import judge
 from tests.making import Talker, answers, item

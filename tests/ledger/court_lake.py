@@ -22,7 +22,7 @@ from fullbench.court.questions import ask, invent, say, solve
 from fullbench.court.scenes import things_scene
 from fullbench.ledger.lake import manifest, writing
 from fullbench.ledger.lake.stores import Folder
-from fullbench.nouns.call import Call, Usage
+from fullbench.core.call import Call, Usage
 from fullbench.parsing.check_code import nonce_of
 
 JUDGES = ("gpt-4o/score-1a2b3c4d", "claude/score-5e6f7081", "qwen-vl/score-92a3b4c5")

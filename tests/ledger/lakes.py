@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 
 from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
-from fullbench.nouns.call import Call, Usage
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.verdict import Failure
+from fullbench.core.call import Call, Usage
+from fullbench.core.picture import Picture
+from fullbench.core.verdict import Failure
 from tests.ledger.making import png
 
 CONTESTANTS = ("alpha", "beta", "伽马")

@@ -6,13 +6,13 @@ import io
 
 from PIL import Image
 
-from fullbench.nouns.ballot import Score
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Score
+from fullbench.core.call import Usage
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 
 
 def png(shade: int) -> bytes:

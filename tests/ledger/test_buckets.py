@@ -12,7 +12,7 @@ import pytest
 
 from fullbench.errors import LedgerError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from tests.ledger.making import case, png, verdict
 from tests.ports import free_port
 from tests.waiting import until

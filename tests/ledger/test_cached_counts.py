@@ -17,7 +17,7 @@ from fullbench import Ledger
 from fullbench.cli import common
 from fullbench.files.nouns import read_verdicts
 from fullbench.ledger import schema
-from fullbench.nouns.call import Usage
+from fullbench.core.call import Usage
 from fullbench.studies.engines.work import Tally
 from tests.journeys.commands import call, cli, read_jsonl, write_rows
 from tests.json_server import JsonServer

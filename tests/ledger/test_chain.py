@@ -18,9 +18,9 @@ from fullbench.errors import InputError
 from fullbench.ledger import rows, schema
 from fullbench.ledger.chain import Chain, Head
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import Call
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.verdict import Failure
+from fullbench.core.call import Call
+from fullbench.core.picture import Picture
+from fullbench.core.verdict import Failure
 from tests.ledger.making import case, png, verdict
 from tests.ledger.tampering import intruder
 

@@ -14,9 +14,9 @@ from fullbench.cli.ledger import ledger_app
 from fullbench.errors import InputError, LedgerError
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import Usage
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.call import Usage
+from fullbench.core.picture import Picture
+from fullbench.core.verdict import Failure, Verdict
 from tests.ledger.making import case, png, verdict
 from tests.ledger.tampering import intruder
 

@@ -18,7 +18,7 @@ from fullbench import Ledger
 from fullbench.cli.app import app
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger import log_marks
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from tests.ledger.making import case, png, verdict
 from tests.ledger.test_survival import child
 

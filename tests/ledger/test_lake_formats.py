@@ -12,7 +12,7 @@ from fullbench.ledger import schema
 from fullbench.ledger.lake import manifest, writing
 from fullbench.ledger.lake.inlined import Places
 from fullbench.ledger.lake.stores import Folder
-from fullbench.nouns.call import Call, Usage
+from fullbench.core.call import Call, Usage
 from tests.journeys.commands import call, cli
 from tests.ledger.lakes import fill
 

@@ -15,7 +15,7 @@ import pytest
 from fullbench import Ledger
 from fullbench.errors import LedgerError
 from fullbench.ledger import live_files, log_marks, saving
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from tests.cli.test_interrupt import CASES, ITEMS, calls, data, start, wait_for  # noqa: F401  (`data` is a fixture)
 from tests.fake_server import FakeServer
 from tests.ledger.making import case, png, verdict

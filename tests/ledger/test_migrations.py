@@ -19,7 +19,7 @@ from fullbench.ledger.postgres_connection import SPACE, lock_number
 from fullbench.ledger.postgres_schema import backup_space
 from fullbench.ledger.sqlite_connection import SqliteConnection
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import Call, Usage
+from fullbench.core.call import Call, Usage
 from tests.journeys.commands import call, cli
 from tests.ledger.making import case, verdict
 from tests.ledger.older import OLDER, add_column, make_older

@@ -12,7 +12,7 @@ from fullbench.errors import InputError, LedgerError
 from fullbench.ledger import pictures, writer
 from fullbench.ledger.flushing import flush_of
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from tests.ledger.making import case, png
 
 

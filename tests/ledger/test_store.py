@@ -16,10 +16,10 @@ from fullbench.errors import LedgerError
 from fullbench.ledger import adding, schema
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.writer import DELAY, GROUP, MOST
-from fullbench.nouns.call import Call, Usage
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.call import Call, Usage
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.verdict import Failure, Verdict
 from tests.files.test_files import verdicts
 from tests.ledger.making import case, verdict
 from tests.ledger.tampering import REFUSED, intruder

@@ -8,12 +8,12 @@ import pytest
 
 from fullbench.errors import LedgerError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice, Score
-from fullbench.nouns.call import Call, Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Circumstances, Failure, Verdict
+from fullbench.core.ballot import Choice, Score
+from fullbench.core.call import Call, Usage
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.verdict import Circumstances, Failure, Verdict
 from tests.ledger.making import case, verdict
 
 

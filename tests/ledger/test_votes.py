@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 from fullbench.cli.app import app
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice, Score
-from fullbench.nouns.call import Call, Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice, Score
+from fullbench.core.call import Call, Usage
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from tests.ledger.making import case, png, verdict
 
 

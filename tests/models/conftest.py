@@ -9,9 +9,9 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt
+from fullbench.core.picture import Picture
 from tests.fake_server import FakeServer
 
 

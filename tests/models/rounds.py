@@ -7,7 +7,7 @@ import time
 
 from fullbench.models.chat import ChatModel
 from fullbench.models.net.limits import CEILING, Alone, Throttle, kept_by
-from fullbench.nouns.model import Reply
+from fullbench.core.model import Reply
 from tests.fake_server import FakeServer
 from tests.models.conftest import ask
 from tests.waiting import LONG

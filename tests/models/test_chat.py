@@ -18,9 +18,9 @@ from fullbench.errors import InputError, ModelError
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini, OpenAI
 from fullbench.models.settings import Key, Limits, Sampling
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Model, Prompt
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Turn
+from fullbench.core.model import Model, Prompt
+from fullbench.core.picture import Picture
 from tests.fake_server import KEY, FakeServer
 from tests.models.conftest import ask, noise
 from tests.models.rounds import CountedTime, answer_in_rounds

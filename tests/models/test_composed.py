@@ -15,12 +15,12 @@ from fullbench.models.composed import Composed, composed
 from fullbench.models.offline import OfflineModel, echo
 from fullbench.models.tools.notes import Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
-from fullbench.nouns.case import Case
-from fullbench.nouns.criteria import CORRECTNESS, VISUAL
-from fullbench.nouns.item import Item, Turn
-from fullbench.nouns.model import Model, Prompt
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
+from fullbench.core.case import Case
+from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.core.item import Item, Turn
+from fullbench.core.model import Model, Prompt
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
 from fullbench.studies import specs
 from tests.offline import blank, drawn, with_model, with_tools
 

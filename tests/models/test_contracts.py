@@ -16,9 +16,9 @@ from fullbench.models import factories
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.settings import Sampling
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt, Reply
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt, Reply
+from fullbench.core.picture import Picture
 from tests.models.conftest import noise
 
 DATA = re.compile(r"data:image/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+=*")

@@ -10,7 +10,7 @@ from fullbench.errors import InputError, ModelError
 from fullbench.models import factories
 from fullbench.models.chat import ChatModel
 from fullbench.models.settings import Limits, Sampling
-from fullbench.nouns.model import Model
+from fullbench.core.model import Model
 from tests.models.conftest import ask
 
 HOMES = {

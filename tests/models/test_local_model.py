@@ -8,9 +8,9 @@ import pytest
 
 from fullbench.errors import ModelError
 from fullbench.models import factories
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt
+from fullbench.core.picture import Picture
 from tests.models.conftest import noise
 
 

@@ -16,8 +16,8 @@ from fullbench import Case, Choice, Item, Likert, Response, Score
 from fullbench.errors import InputError, MissingExtra, ModelError, UserError
 from fullbench.models import local_server
 from fullbench.models.local_server import LocalServer, Serving, serve, smollm2_file
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt
 from fullbench.studies import specs
 from tests.offline import with_model
 

@@ -6,9 +6,9 @@ import pytest
 
 from fullbench.models.picture_tokens import source, tokens
 from fullbench.models.tokens import estimate
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt
+from fullbench.core.picture import Picture
 from tests.models.conftest import noise
 
 KNOWN = [

@@ -16,7 +16,7 @@ from PIL import Image
 from fullbench.errors import InputError
 from fullbench.models.pictures import Limit, _Kept, encoded, measured, wire
 from fullbench.models.sizes import size_of
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from tests.models.conftest import noise
 
 FORMS = [

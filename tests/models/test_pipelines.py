@@ -9,7 +9,7 @@ from PIL import Image
 
 from fullbench import Item
 from fullbench.models.pipelines import PipelineModel
-from fullbench.nouns.model import Prompt
+from fullbench.core.model import Prompt
 
 pytestmark = pytest.mark.slow
 torch = pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")

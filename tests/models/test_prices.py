@@ -9,7 +9,7 @@ import pytest
 from fullbench.models.chat import ChatModel
 from fullbench.models.prices import is_local, price_of
 from fullbench.models.tokens import estimate
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from tests.models.conftest import ask, noise
 
 

@@ -12,7 +12,7 @@ from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Respon
 from fullbench.models.replies import Tally, Trouble, read
 from fullbench.models.settings import Limits
 from fullbench.models.tokens import estimate
-from fullbench.nouns.model import Reply
+from fullbench.core.model import Reply
 from tests.fake_server import FINGERPRINT, SERVED, SPEAK, THOUGHT
 from tests.models.conftest import ask
 

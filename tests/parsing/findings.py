@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fullbench.nouns.ballot import Style
+from fullbench.core.ballot import Style
 
 BAD, NO = "unreadable", "refused"
 CUT = "length"

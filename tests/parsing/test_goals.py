@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.nouns.ballot import Ruling, Style, ballot
+from fullbench.core.ballot import Ruling, Style, ballot
 from fullbench.parsing import read
 from fullbench.parsing.check_code import asking
 from tests.parsing.honest import honest

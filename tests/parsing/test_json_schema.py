@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from fullbench import Ballot, Choice, Likert, Ranking, Score
 from fullbench.parsing.json_schema import LONGEST, ruling_schema
-from tests.nouns.test_ballot import BALLOTS, least, marks_of
+from tests.core.test_ballot import BALLOTS, least, marks_of
 
 some = settings(max_examples=40)
 names = {"ids": lambda kind: kind.spec.encode("ascii", "replace").decode()}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.nouns.ballot import LETTERS, Likert, Ranking, Ruling, ballot
+from fullbench.core.ballot import LETTERS, Likert, Ranking, Ruling, ballot
 from fullbench.parsing import read
 from fullbench.parsing.json_repair import objects
 from tests.parsing.findings import FOUND, Found

@@ -4,14 +4,14 @@ import io
 
 from PIL import Image, ImageDraw
 
-from fullbench.nouns.call import Usage
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Column, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.call import Usage
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.table import Column, Table
+from fullbench.core.verdict import Verdict
 from fullbench.reports.page import Exhibit, Section
 
 HOSTILE = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'> {{ 7 * 7 }} 评审"

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.table import Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.table import Table
 from fullbench.reports import charts
 from fullbench.reports.charts import FONTS, chart, inline, narrowed, png, svg, write_chart
 from fullbench.reports.localised import localised

@@ -14,14 +14,14 @@ from PIL import Image
 
 from fullbench.cli.report import _page_of as page_of
 from fullbench.errors import UserError
-from fullbench.nouns.call import Usage
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import WORD
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.call import Usage
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import WORD
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.table import Table
+from fullbench.core.verdict import Verdict
 from fullbench.reports.imprint import Imprint
 from fullbench.reports.layout import TEMPLATES, axes, laid_column
 from fullbench.reports.overview import page as overview

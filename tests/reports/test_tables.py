@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from fullbench.errors import InputError
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Column, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.table import Column, Table
 from fullbench.reports.tables import read_tables, render, table_from_json, write
 
 TABLE = Table(

@@ -20,11 +20,11 @@ from fullbench.figures.peers.methods import METHODS
 from fullbench.figures.peers.reviews import PARTS
 from fullbench.figures.places import MEAN, OVERALL, from_family, mean_heading, place, placed
 from fullbench.figures.score_agreement import FIGURES as CRITIC
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import HEADINGS, headings, moves, named, with_deviation
-from fullbench.nouns.note import Note, listed, pack, sentences, unpack, word
-from fullbench.nouns.table import Column, Table
-from fullbench.nouns.verdict import FAULTS
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import HEADINGS, headings, moves, named, with_deviation
+from fullbench.core.note import Note, listed, pack, sentences, unpack, word
+from fullbench.core.table import Column, Table
+from fullbench.core.verdict import FAULTS
 from fullbench.reports.charts import chart
 from fullbench.reports.localised import column_in, localised
 from fullbench.reports.tables import render, table_from_json

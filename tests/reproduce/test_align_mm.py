@@ -15,7 +15,7 @@ from fullbench.benchmarks.align_mm.bench import align_mm
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
 from fullbench.figures.score_agreement import SCALES, figures
 from fullbench.files.readers import read_rows
-from fullbench.nouns.reproduction import Reproduced, Reproduction
+from fullbench.core.reproduction import Reproduced, Reproduction
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "alignmmbench"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the released data are not at {DATA}")

@@ -27,7 +27,7 @@ from fullbench.benchmarks.mj_bench.names import (
 )
 from fullbench.benchmarks.mj_bench.published import printed
 from fullbench.benchmarks.mj_bench.release import Release
-from fullbench.nouns.reproduction import Reproduced, Reproduction
+from fullbench.core.reproduction import Reproduced, Reproduction
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 SETS = {"mjbench": mj_bench, "genai_bench": genai_bench}

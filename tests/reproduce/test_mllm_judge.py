@@ -13,7 +13,7 @@ from fullbench.benchmarks.mllm_judge.cells import cells
 from fullbench.benchmarks.mllm_judge.datasets import DATASETS, FIRST_TEN
 from fullbench.benchmarks.mllm_judge.published import table9
 from fullbench.benchmarks.mllm_judge.release import MARKERS, THIRD_PARTY, Release
-from fullbench.nouns.reproduction import Reproduced
+from fullbench.core.reproduction import Reproduced
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "mllm-as-a-judge"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the released data are not at {DATA}")

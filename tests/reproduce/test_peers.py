@@ -14,7 +14,7 @@ from fullbench import registry
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings, boards
 from fullbench.figures.matches import RULES, settle
-from fullbench.nouns.reproduction import Reproduced
+from fullbench.core.reproduction import Reproduced
 from fullbench.studies.recorded import recorded
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"

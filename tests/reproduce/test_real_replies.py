@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from fullbench import ballot
-from fullbench.nouns.ballot import LETTERS, Ruling
+from fullbench.core.ballot import LETTERS, Ruling
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the published judge outputs are not at hand (shared/data)")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 from fullbench.stats import weighted
 from fullbench.stats.agreement import absolute_error, pearson
 from fullbench.stats.bootstrap import Sample, bootstrap, bootstrap_groups

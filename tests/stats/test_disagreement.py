@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 from fullbench.stats.disagreement import CAUSES, disagreements
 from fullbench.stats.joint import Joint, JudgeFit, Votes, joint
 

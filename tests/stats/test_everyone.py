@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 from fullbench.stats.battles import Battles
 from fullbench.stats.everyone import penalised, rate_everyone
 from fullbench.stats.ranks import ranks_of, ranks_of_estimates

@@ -11,7 +11,7 @@ from fullbench.court.sample import sample
 from fullbench.errors import InputError
 from fullbench.models.tools.fit import Weights, fit
 from fullbench.models.tools.notes import Notes, Thing
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.verdict import Verdict
 from fullbench.studies.correlations import correlation
 from scripts import weigh
 from tests.offline import PHOTOS, with_photos, with_tools

@@ -14,7 +14,7 @@ import pytest
 
 from fullbench import Case, Item, Judge, Response, Score, Verdict
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.judge import prompts_of
+from fullbench.core.judge import prompts_of
 from fullbench.studies import specs
 from fullbench.studies.engines import Tally
 from fullbench.studies.hear import hear

@@ -12,7 +12,7 @@ from fullbench import Case, Choice, Failure, Item, Score, Usage, Verdict
 from fullbench.errors import LedgerError, ModelError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import cases as cases_of
+from fullbench.core.case import cases as cases_of
 from fullbench.studies.answer import answer
 from fullbench.studies.engines import LOOKUP, Budget, Stop, Tally
 from fullbench.studies.engines.work import SLOW_LOOKUP

@@ -15,10 +15,10 @@ from fullbench.figures.leaderboard import boards
 from fullbench.figures.matches import settle
 from fullbench.ledger.store import Ledger
 from fullbench.models.offline import OfflineModel
-from fullbench.nouns.call import Usage
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.call import Usage
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from fullbench.stats.design import Design
 from fullbench.studies.engines import Budget, Stop
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, uniform
@@ -183,7 +183,7 @@ def test_a_gain_is_what_a_match_takes_off_the_variance():
 
 def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monkeypatch):
     """A server that charges a cent a call: with ten cents, answering eight items leaves two for judging."""
-    from fullbench.nouns.model import Reply
+    from fullbench.core.model import Reply
     from fullbench.studies import board_tables, boards, specs
 
     class Priced(OfflineModel):

@@ -10,7 +10,7 @@ import pytest
 from fullbench.columns.builder import columns_of
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.record import Record
+from fullbench.core.record import Record
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.engines.stopping import Stop
 from fullbench.studies.narrow import read

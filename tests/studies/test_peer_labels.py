@@ -14,8 +14,8 @@ from fullbench.figures.peers.reviews import reviewers
 from fullbench.figures.peers.tables import tables
 from fullbench.ledger.store import Ledger
 from fullbench.models.chat import ChatModel
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.record import Record
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.studies import seated, specs
 from fullbench.studies.hear import hear
 from fullbench.studies.peer_review import PeerReview

@@ -22,11 +22,11 @@ from fullbench.judges.peer_review.asking import BALLOT, CRITERIA
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.store import Ledger
 from fullbench.models.offline import OfflineModel
-from fullbench.nouns.case import Case
-from fullbench.nouns.criteria import CORRECTNESS, VISUAL
-from fullbench.nouns.item import INSTRUCTED, Item, Turn
-from fullbench.nouns.model import Reply
-from fullbench.nouns.response import Response
+from fullbench.core.case import Case
+from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.core.item import INSTRUCTED, Item, Turn
+from fullbench.core.model import Reply
+from fullbench.core.response import Response
 from fullbench.studies.correlations import correlation
 from fullbench.studies.peer_review import PeerReview
 from fullbench.studies.picture_folders import Pictures

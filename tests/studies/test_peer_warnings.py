@@ -10,7 +10,7 @@ from fullbench.errors import InputError, Undefined
 from fullbench.figures.peers.methods import Terms
 from fullbench.figures.peers.truth import Truth
 from fullbench.figures.peers.warnings import ALPHA_EACH_OTHER, warned, warnings
-from fullbench.nouns.criteria import CORRECTNESS
+from fullbench.core.rubric import CORRECTNESS
 from fullbench.stats.peer_leanings import beside_truth, mutual
 from fullbench.studies.simulation.courts import Court, Setting, court
 

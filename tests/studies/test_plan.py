@@ -10,7 +10,7 @@ import pytest
 
 from fullbench import Case, Ledger, Usage, Verdict
 from fullbench.errors import InputError
-from fullbench.nouns.table import Table
+from fullbench.core.table import Table
 from fullbench.studies.answer import answer
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.study import Study

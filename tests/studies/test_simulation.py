@@ -10,10 +10,10 @@ import pytest
 from fullbench.court.simulated import Planted, SimulatedJudge
 from fullbench.errors import InputError
 from fullbench.figures.peers.methods import ROBUST
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 from fullbench.studies.simulation import courts
 from fullbench.studies.simulation.courts import Setting, court, slots
 from fullbench.studies.simulation.tables import cheats_table, recovered, tables

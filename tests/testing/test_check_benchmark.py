@@ -16,10 +16,10 @@ from fullbench.judges.prompted import SLOTS
 from fullbench.judges.rules import LengthJudge
 from fullbench.judges.templates import Template
 from fullbench.models.offline import OfflineModel
-from fullbench.nouns.benchmark import HOOKS, Benchmark
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.reproduction import Brought, Reproduced, Reproduction
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.benchmark import HOOKS, Benchmark
+from fullbench.core.case import cases as cases_of
+from fullbench.core.reproduction import Brought, Reproduced, Reproduction
+from fullbench.core.verdict import PEOPLE
 from fullbench.testing import check_benchmark
 from fullbench.testing.hooks import CHECKS
 

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.call import Usage
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from fullbench.web.app import create_app
 from fullbench.web.database import reading, writing
 from fullbench.web.people import studies

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
 from fullbench.web.settings import Settings
 from tests.web.api.test_api import png
 from tests.web.conftest import Visitor

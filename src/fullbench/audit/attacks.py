@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fullbench.court.words import Language
-from fullbench.nouns.ballot import LETTERS
+from fullbench.core.ballot import LETTERS
 
 Where = Literal["answer", "picture", "caption", "earlier turn"]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.audit.heard import Heard, difference, share
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.table import Cell, Table
 
 BINS = 5
 FEW = 10

@@ -19,14 +19,14 @@ from fullbench.audit.heard import share
 from fullbench.audit.kinds import Asked, asked
 from fullbench.audit.wordings import CRITERION
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import Verdict
 from fullbench.stats.alarm import alarm_call
 
 STUDY = "canaries"

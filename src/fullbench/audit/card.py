@@ -13,12 +13,12 @@ from fullbench.columns.builder import columns_of
 from fullbench.errors import InputError
 from fullbench.figures import standard
 from fullbench.figures.card import Card
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, listed, sentences, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, listed, sentences, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import Verdict
 
 SECTIONS = ("Sees", "Knows", "Steady", "Swayed", "Fooled", "Faults and cost")
 
@@ -318,7 +318,7 @@ def board(all_findings: Sequence[Findings]) -> Table:
 
 def beside(all_findings: Sequence[Findings]) -> Table:
     """Cards side by side: one row for each figure, one column for each judge."""
-    from fullbench.nouns.headings import named
+    from fullbench.core.column_labels import named
 
     figures: list[tuple[str, list[Cell]]] = [
         ("sight index", [result.sight.index for result in all_findings]),

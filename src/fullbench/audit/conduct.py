@@ -14,12 +14,12 @@ from fullbench.audit.seats import seats
 from fullbench.errors import InputError
 from fullbench.figures.card import Card
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
-from fullbench.nouns.note import Note
-from fullbench.nouns.panel import is_view
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Circumstances
+from fullbench.core.case import Case
+from fullbench.core.note import Note
+from fullbench.core.panel import is_view
+from fullbench.core.record import Record
+from fullbench.core.table import Table
+from fullbench.core.verdict import Circumstances
 from fullbench.studies import plan, seated
 from fullbench.studies.batches.folders import refuse_open
 from fullbench.studies.conduct import Conducted

@@ -18,11 +18,11 @@ from fullbench.audit.graded import graded
 from fullbench.audit.kinds import Asked, asked, drawn
 from fullbench.court.words import count_of, listed
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item, Turn
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.case import Case
+from fullbench.core.item import Item, Turn
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
 
 PAIRS, SWAY, SCORES, RANKINGS = Choice(tie=True), Choice(tie=False), Score(1, 5), Ranking()
 HIDDEN = ("swapped", "blank", "blurred", "captioned")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from fullbench.audit.heard import Heard, difference
 from fullbench.audit.sight import plain_pairs
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Reader
+from fullbench.core.ballot import ballot
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import Reader
 from fullbench.parsing import read
 
 OVERALL = "all"

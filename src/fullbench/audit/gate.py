@@ -39,12 +39,12 @@ from fullbench.figures import judging
 from fullbench.figures.leaderboard import Settings, boards
 from fullbench.files.toml import read_toml
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.studies import seated
 
 _AUDIT = {

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.figures import clustered
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.estimate import Estimate
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from itertools import combinations
 from fullbench.audit.heard import Heard, of, share
 from fullbench.audit.sight import plain_pairs
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.table import Cell, Table
 from fullbench.stats.agreement import absolute_error, pearson
 
 SLICES = {"kind": "kind of question", "difficulty": "difficulty", "language": "language", "look": "look of the picture"}

@@ -20,15 +20,15 @@ from fullbench.court.words import Language
 from fullbench.errors import InputError
 from fullbench.figures import standard
 from fullbench.figures.card import Card
-from fullbench.nouns.case import Case
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item, Part, Turn
-from fullbench.nouns.note import Note, sentences, word
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.case import Case
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item, Part, Turn
+from fullbench.core.note import Note, sentences, word
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
 
 CHANGED = ("length", "markdown", "confidence", "authority", "self-reference", "emoji", "name leaked")
 """The changes that any answer in words can bear."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from fullbench.errors import InputError
 from fullbench.files.toml import read_toml
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.panel import CASCADE, PANEL, View, is_view
+from fullbench.core.judge import Judge
+from fullbench.core.panel import CASCADE, PANEL, View, is_view
 from fullbench.studies import specs, views
 from fullbench.studies.options import views as checked
 from fullbench.studies.study import Study

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from fullbench.audit.heard import Heard, difference, of, share
 from fullbench.audit.wordings import CRITERION
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 
 SEES, LOOKS_AWAY = 0.8, 0.2
 """A judge is said to see from an index of SEES on, which is to rule with the picture in nine of ten hearings, where the

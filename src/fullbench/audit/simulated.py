@@ -23,12 +23,12 @@ from typing import Any
 from fullbench.audit.docket import SWAYS
 from fullbench.errors import InputError
 from fullbench.judges.shown import read_reply
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.call import Call
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import AsksNobody
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.call import Call
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import AsksNobody
+from fullbench.core.verdict import Verdict
 from fullbench.parsing.confidence import stated_confidence
 
 UNSEEN = frozenset({"blank", "blurred"})

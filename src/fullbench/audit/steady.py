@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from fullbench.audit.heard import Heard, of, share
 from fullbench.audit.sight import plain_pairs
 from fullbench.audit.wordings import CRITERION, CRITERION_ANEW
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.table import Cell, Table
 
 WAYS = ("in the other order", "again", "question reworded", "rubric reworded")
 

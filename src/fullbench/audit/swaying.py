@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fullbench.audit import looks
 from fullbench.audit.heard import Heard, of
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.table import Cell, Table
 from fullbench.stats.comparison import benjamini_hochberg
 from fullbench.stats.log_odds import least_noticed, swayed
 

@@ -31,8 +31,8 @@ from fullbench.cli.common import (
 if TYPE_CHECKING:
     from fullbench.audit.card import Findings
     from fullbench.figures.card import Card
-    from fullbench.nouns.case import Case
-    from fullbench.nouns.table import Table
+    from fullbench.core.case import Case
+    from fullbench.core.table import Table
 
 
 def audit(
@@ -216,7 +216,7 @@ def _board(ledger: str, out: Path | None, *, as_json: bool) -> int:
 def _of_study(table: Table, study: str) -> Table:
     from dataclasses import replace
 
-    from fullbench.nouns.note import Note
+    from fullbench.core.note import Note
 
     title = Note("audit.board.of", "Audited judges ({study})", study=study)
     return replace(table, title=title, source={"study": study})

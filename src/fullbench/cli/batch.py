@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable, warn
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 
 if TYPE_CHECKING:
     from fullbench.studies.batches.folders import Folder

@@ -59,8 +59,8 @@ def card(
     from fullbench.figures.joined import rule_of
     from fullbench.files.nouns import read_verdicts
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.record import Record
-    from fullbench.nouns.response import LENGTHENS
+    from fullbench.core.record import Record
+    from fullbench.core.response import LENGTHENS
     from fullbench.reports import card as cards
     from fullbench.studies import seated
     from fullbench.studies.recorded import recorded
@@ -110,7 +110,7 @@ def card(
 def _contestant(name: str, known: Collection[str]) -> str:
     """The contestant of that name or beginning; one that nobody judged would hide a bias without a word."""
     from fullbench.errors import InputError
-    from fullbench.nouns.text import one_beginning
+    from fullbench.core.text import one_beginning
 
     contestant = one_beginning(name, known, "contestant")
     if contestant not in known:

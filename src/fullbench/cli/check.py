@@ -12,8 +12,8 @@ from fullbench.cli.common import JsonOption, SafeOption, say, show
 
 if TYPE_CHECKING:
     from fullbench.models.trying import Tried
-    from fullbench.nouns.model import Model
-    from fullbench.nouns.table import Table
+    from fullbench.core.model import Model
+    from fullbench.core.table import Table
 
 
 def check(
@@ -107,7 +107,7 @@ def _of_study(path: Path, *, safe: bool) -> list[Model]:
 
 
 def _table(tried: list[Tried]) -> Table:
-    from fullbench.nouns.table import Cell, Table
+    from fullbench.core.table import Cell, Table
 
     word = {True: "yes", False: "no", None: None}
     rows: list[list[Cell]] = [

@@ -22,14 +22,14 @@ from fullbench.cli.replies import of_replies
 from fullbench.cli.streams import Nowhere
 from fullbench.errors import FullbenchError, InputError
 from fullbench.hygiene import neutral
-from fullbench.nouns.call import Usage
-from fullbench.nouns.table import Table
+from fullbench.core.call import Usage
+from fullbench.core.table import Table
 from fullbench.studies.engines import SIGNALLED, Engine, Stop, Tally
 from fullbench.studies.progress import money
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.record import Record
+    from fullbench.core.record import Record
     from fullbench.studies.study import Study
 
 MORE = "More options"
@@ -318,7 +318,7 @@ def summary(tallies: Sequence[Tally]) -> str:
     """What was asked in all, what was known, what failed, and what it cost.
 
     >>> from collections import Counter
-    >>> from fullbench.nouns.call import Usage
+    >>> from fullbench.core.call import Usage
     >>> summary([Tally("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)), Tally("b", 160)])
     'Asked 120, known 200, failed 2, cost $1.50.'
     >>> summary([Tally("a", 0, 10, 10, unasked=70, usage=Usage(dollars=0.3))])

@@ -110,7 +110,7 @@ def rewrite(
     """
     from fullbench.files.nouns import read_items, write_rows
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.text import language_named
+    from fullbench.core.text import language_named
     from fullbench.studies import plan, specs
     from fullbench.studies.compose import rewrite as reword
     from fullbench.studies.rewording import REWRITE_COLUMNS

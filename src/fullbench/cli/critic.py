@@ -10,7 +10,7 @@ import typer
 from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable
 
 if TYPE_CHECKING:
-    from fullbench.nouns.record import Record
+    from fullbench.core.record import Record
     from fullbench.training.critic.asking import Asking
 
 critic_app = typer.Typer(help="A critic of your own, trained on people's scores.", no_args_is_help=True)

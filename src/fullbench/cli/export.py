@@ -100,9 +100,9 @@ def export(
     if name == "dpo":
         _dpo(out, judge, ledger, margin, unveiled)
         return
-    from fullbench.nouns import doors
+    from fullbench.core import plugin_entry_points
 
-    if (kind := name.replace("-", "_")) in doors.names("exporters"):
+    if (kind := name.replace("-", "_")) in plugin_entry_points.names("exporters"):
         _plugin(kind, out, ledger, [*(options or []), *([f"judge={judge}"] if judge else [])], study or None)
         return
     from fullbench.errors import InputError
@@ -111,9 +111,9 @@ def export(
     from fullbench.studies.recorded import recorded
     from fullbench.studies.sight import lacking
 
-    if name not in (benchmarks := doors.names("benchmarks")):
-        kinds = ["site", *doors.names("exporters")]
-        near = doors.did_you_mean(name, [*kinds, *benchmarks]) or ";"
+    if name not in (benchmarks := plugin_entry_points.names("benchmarks")):
+        kinds = ["site", *plugin_entry_points.names("exporters")]
+        near = plugin_entry_points.did_you_mean(name, [*kinds, *benchmarks]) or ";"
         raise InputError(
             f"{name!r} is nothing that can be exported{near} known are {', '.join(kinds)}, and the benchmarks that "
             "`fullbench list` names"
@@ -158,7 +158,7 @@ def export(
 def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | None) -> None:
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.doors import load
+    from fullbench.core.plugin_entry_points import load
     from fullbench.studies.seated import judges_named
     from fullbench.studies.withheld import published
 

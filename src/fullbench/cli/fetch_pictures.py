@@ -35,7 +35,7 @@ def fetch_pictures(
     from fullbench.files.fetching import Fetcher
     from fullbench.files.nouns import read_items
     from fullbench.files.pictures import without_pictures
-    from fullbench.nouns.item import WITHOUT_PICTURES
+    from fullbench.core.item import WITHOUT_PICTURES
     from fullbench.studies import specs
 
     with without_pictures():

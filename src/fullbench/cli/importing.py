@@ -35,7 +35,7 @@ def import_files(
     from fullbench.files.exchange.hub import NAME, fetched
     from fullbench.files.folders import check_new
     from fullbench.files.pictures import allowing
-    from fullbench.nouns.doors import load
+    from fullbench.core.plugin_entry_points import load
     from fullbench.studies.export import export
 
     wrong = [option for option in options or () if "=" not in option]

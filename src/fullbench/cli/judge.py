@@ -106,8 +106,8 @@ def judge(
     from fullbench.errors import InputError
     from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.case import ORDERS
-    from fullbench.nouns.rubric import RUBRIC
+    from fullbench.core.case import ORDERS
+    from fullbench.core.rubric import RUBRIC
     from fullbench.reports.files import check_page
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.engines import Insistence

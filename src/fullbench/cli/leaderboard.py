@@ -29,7 +29,7 @@ from fullbench.cli.common import (
     show,
     stoppable,
 )
-from fullbench.nouns.table import Table
+from fullbench.core.table import Table
 
 leaderboard_app = typer.Typer(
     help="A leaderboard that grows: old verdicts are never asked again.", no_args_is_help=True
@@ -310,8 +310,8 @@ def show_board(
     from fullbench.figures import joint
     from fullbench.figures.matches import one_judge
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.text import length_of
-    from fullbench.nouns.verdict import PEOPLE
+    from fullbench.core.text import length_of
+    from fullbench.core.verdict import PEOPLE
     from fullbench.studies import board_tables, seated, submissions
     from fullbench.studies.equate import with_seams
 

@@ -10,8 +10,8 @@ from fullbench.cli.campaigns import NameArgument
 from fullbench.cli.common import JsonOption, say, show
 from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, organiser, people_app, settings_of
 from fullbench.errors import InputError
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
 
 
 @people_app.command("splits")
@@ -29,7 +29,7 @@ def splits(
         fullbench people splits "which answer"
     """
     settings = settings_of(database, data)
-    from fullbench.nouns.table import Cell, Table
+    from fullbench.core.table import Cell, Table
     from fullbench.web.people import adjudicating, results, studies
     from fullbench.web.people.content import Content
 

@@ -25,10 +25,10 @@ from fullbench.cli.common import show as show_tables
 from fullbench.errors import InputError
 from fullbench.figures.from_cache import FromCache
 from fullbench.files.writers import Columns
-from fullbench.nouns.call import Usage
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Table
+from fullbench.core.call import Usage
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Table
 
 if TYPE_CHECKING:
     from fullbench.ledger.accounts import Account

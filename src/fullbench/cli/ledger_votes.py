@@ -11,7 +11,7 @@ import typer
 
 from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, StudyOption
 from fullbench.cli.ledger import LedgerArgument, ledger_app
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.verdict import PEOPLE
 
 
 @ledger_app.command("import")

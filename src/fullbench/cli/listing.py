@@ -14,7 +14,7 @@ def listing(as_json: JsonOption = False) -> None:
 
         fullbench list --json
     """
-    from fullbench.nouns.doors import DOORS, names
+    from fullbench.core.plugin_entry_points import DOORS, names
 
     installed = {door.kind: names(door.kind) for door in DOORS}
     if as_json:

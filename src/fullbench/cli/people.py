@@ -15,8 +15,8 @@ import typer
 from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, VoteRuleOption, bar, say, show
 from fullbench.errors import InputError, MissingExtra
 from fullbench.files.writers import Columns
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
 from fullbench.web.settings import TASK_LIMIT
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def add(
 @people_app.command("list")
 def listing(as_json: JsonOption = False, database: DatabaseOption = None, data: DataOption = DATA) -> None:
     """All studies and how far they are."""
-    from fullbench.nouns.table import Cell, Table
+    from fullbench.core.table import Cell, Table
 
     settings = settings_of(database, data)
     from fullbench.web.people import studies
@@ -431,7 +431,7 @@ def next_pairs(
     from fullbench.figures.asking import queue
     from fullbench.files.nouns import write_rows
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.verdict import PEOPLE
+    from fullbench.core.verdict import PEOPLE
 
     with Ledger(ledger, read_only=True) as book:
         study = book.one_study(ledger_study)

@@ -8,14 +8,14 @@ from typing import NoReturn
 import typer
 
 from fullbench.errors import InputError
-from fullbench.nouns import doors
+from fullbench.core import plugin_entry_points
 
 
 def enter(app: typer.Typer, *, rich_help_panel: str) -> None:
     """Give an app the commands of the door. One that does not load says so when it is called, and harms no other."""
-    for name in doors.names("commands"):
+    for name in plugin_entry_points.names("commands"):
         try:
-            command = doors.load("commands", name)
+            command = plugin_entry_points.load("commands", name)
         except InputError as error:
             command = _broken(error)
         if isinstance(command, typer.Typer):

@@ -48,7 +48,7 @@ def power(
     from fullbench.errors import InputError
     from fullbench.figures import power as figures
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.verdict import PEOPLE
+    from fullbench.core.verdict import PEOPLE
     from fullbench.studies import seated
 
     if family not in FAMILIES:

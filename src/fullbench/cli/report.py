@@ -24,7 +24,7 @@ from fullbench.cli.common import (
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.verdict import Verdict
+    from fullbench.core.verdict import Verdict
     from fullbench.reports.names import ShownNames
 
 
@@ -91,7 +91,7 @@ def report(
     from fullbench.figures.joined import rule_of
     from fullbench.figures.standard import costs, tables
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.record import Record
+    from fullbench.core.record import Record
     from fullbench.reports.imprint import Imprint
     from fullbench.reports.names import ShownNames
     from fullbench.reports.overview import page

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.common import JsonOption, say, show
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.reproduction import Reproduced
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.reproduction import Reproduced
+from fullbench.core.table import Cell, Table
 
 
 def reproduce(

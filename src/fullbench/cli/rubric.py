@@ -141,7 +141,7 @@ def learn(
     """
     from fullbench.errors import InputError
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.rubric import RUBRIC
+    from fullbench.core.rubric import RUBRIC
     from fullbench.studies import plan, specs
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.model_references import Going

@@ -12,13 +12,13 @@ import typer
 from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption
 from fullbench.errors import InputError
 from fullbench.hygiene import neutral
-from fullbench.nouns.verdict import Reader
+from fullbench.core.verdict import Reader
 
 if TYPE_CHECKING:
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.case import Case
-    from fullbench.nouns.item import Part
-    from fullbench.nouns.verdict import Verdict
+    from fullbench.core.case import Case
+    from fullbench.core.item import Part
+    from fullbench.core.verdict import Verdict
 
 
 def show(
@@ -90,7 +90,7 @@ def _told(case_key: str, case: Case | None, verdicts: dict[str, Verdict], spec: 
 
 
 def _verdict(verdict: Verdict, rendered: dict[str, list[Any]]) -> dict[str, Any]:
-    from fullbench.nouns.ballot import ballot
+    from fullbench.core.ballot import ballot
     from fullbench.parsing import is_signed
 
     form, n = ballot(verdict.ballot), len(verdict.contestants)
@@ -122,7 +122,7 @@ def _rendered(case: Case | None, verdict: Verdict, spec: str | None) -> dict[str
     """What the judge of that spec sends in this case, by its digest: what the ledger does not keep as text."""
     if case is None or spec is None:
         return {}
-    from fullbench.nouns.judge import prompts_of
+    from fullbench.core.judge import prompts_of
     from fullbench.studies import specs
 
     nonce = next((call.nonce for call in verdict.exchanges if call.nonce), "")

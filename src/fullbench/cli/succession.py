@@ -29,7 +29,7 @@ from fullbench.studies.engines import Tally
 if TYPE_CHECKING:
     from fullbench.audit.canaries import Alarm
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.record import Record
+    from fullbench.core.record import Record
 
 
 def canary(
@@ -87,7 +87,7 @@ def canary(
 
 def ride_along(judges: Sequence[str], ledger: str | Path, calls: int, budget: float | None, *, quiet: bool) -> int:
     """After a run: let its judges hear so many canaries, and say at once where one has changed."""
-    from fullbench.nouns.panel import is_view
+    from fullbench.core.panel import is_view
 
     code = 0
     for spec in judges:
@@ -107,7 +107,7 @@ def _heard_again(
     """Let a judge hear the canaries that are due; what its alarm says, what was asked, and which set it was."""
     from fullbench.audit import canaries
     from fullbench.ledger.store import Ledger
-    from fullbench.nouns.verdict import Circumstances
+    from fullbench.core.verdict import Circumstances
     from fullbench.studies import plan, specs
     from fullbench.studies.hear import hear
     from fullbench.studies.progress import watching
@@ -129,7 +129,7 @@ def _heard_again(
 
 def _record(book: Ledger, judge: str) -> Record:
     from fullbench.audit import canaries
-    from fullbench.nouns.record import Record
+    from fullbench.core.record import Record
 
     there = canaries.STUDY in book.studies()
     return book.record([judge], study=canaries.STUDY) if there else Record(())

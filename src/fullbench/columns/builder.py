@@ -12,8 +12,8 @@ import numpy as np
 
 from fullbench.columns.memory import give_back
 from fullbench.columns.table import STUDY, Array, Columns, Due, grouped, is_constant, reals, spread, taken
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.core.record import Record
+from fullbench.core.verdict import FAULTS, Verdict
 
 CHUNK = 500
 """Rows that are Python's objects at one time: few enough to stay in the processor's cache."""

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.nouns.call import Usage
-from fullbench.nouns.verdict import FAULTS
+from fullbench.core.call import Usage
+from fullbench.core.verdict import FAULTS
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]

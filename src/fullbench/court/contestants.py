@@ -22,11 +22,11 @@ from fullbench.court.questions import say, solve, understand
 from fullbench.court.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.errors import InputError
 from fullbench.models.fences import wants_a_question
-from fullbench.nouns.call import Usage
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt, Reply
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.text import language_of
+from fullbench.core.call import Usage
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt, Reply
+from fullbench.core.picture import Picture
+from fullbench.core.text import language_of
 
 Manner = Literal["plain", "terse", "wordy"]
 ONCE = Usage(calls=1)

@@ -6,7 +6,7 @@ from fullbench.court.sample import sample
 from fullbench.court.simulated import Planted, SimulatedJudge, Truth
 from fullbench.court.truth import TruthJudge
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.nouns.judge import Judge
+from fullbench.core.judge import Judge
 
 FAVOURITE = "court/blurred"
 """The contestant that the self-regarding judge favours, and on which favour is looked for in all judges."""

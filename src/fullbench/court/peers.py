@@ -19,8 +19,8 @@ from fullbench.court.questions import ask, invent, say, solve, understand
 from fullbench.court.scenes import Scene, things_scene
 from fullbench.court.words import colours_in, numbers_in, shapes_in
 from fullbench.models import fences as hearings
-from fullbench.nouns.ballot import LETTERS, Language
-from fullbench.nouns.text import length_of, words_of
+from fullbench.core.ballot import LETTERS, Language
+from fullbench.core.text import length_of, words_of
 
 MARGIN = 0.1
 """Answers whose worth differs by less than this tie."""

@@ -13,8 +13,8 @@ from fullbench.court.drawing import draw
 from fullbench.court.queries import Answer, Query, Task
 from fullbench.court.questions import LANGUAGES, TASKS, ask, invent, say, solve
 from fullbench.court.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
-from fullbench.nouns.item import Item, Turn
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Item, Turn
+from fullbench.core.picture import Picture
 
 TASKS_ASKED: tuple[Task, ...] = get_args(Task)
 _SCENES: Mapping[str, Callable[[random.Random], Scene]] = {

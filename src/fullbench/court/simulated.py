@@ -30,12 +30,12 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.judges.rules import marks_from
-from fullbench.nouns.ballot import Choice, Ranking
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import AsksNobody
-from fullbench.nouns.text import length_of
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice, Ranking
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import AsksNobody
+from fullbench.core.text import length_of
+from fullbench.core.verdict import Verdict
 from fullbench.parsing import read
 
 Truth = Callable[[Case], Sequence[float] | None]

@@ -9,10 +9,10 @@ from fullbench.court.quality import quality
 from fullbench.court.questions import understand
 from fullbench.court.sample import Known
 from fullbench.judges.rules import marks_from
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import AsksNobody
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import AsksNobody
+from fullbench.core.verdict import Verdict
 
 
 class TruthJudge(AsksNobody):

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fullbench.nouns.headings import HEADINGS, headings, named
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Column, Kind, Table, sort_value
+from fullbench.core.column_labels import HEADINGS, headings, named
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Column, Kind, Table, sort_value
 from fullbench.stats import weighted
 
 RANK = "rank"

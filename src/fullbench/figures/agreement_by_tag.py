@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from fullbench.figures.averages import averages
 from fullbench.figures.judging import FIGURES, UNTAGGED, Agreement, Met, agreements, by_tag, winner
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note, listed, word
-from fullbench.nouns.record import Pairing
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note, listed, word
+from fullbench.core.record import Pairing
+from fullbench.core.table import Cell, Table
 
 WIDTH = 2
 """How many figures stand side by side in one table."""

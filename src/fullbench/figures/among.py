@@ -13,11 +13,11 @@ from fullbench.figures import clustered
 from fullbench.figures.gaps import Gaps
 from fullbench.figures.joined import form_of
 from fullbench.figures.narrow import narrow
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import Verdict
 from fullbench.stats.raters import Distance, krippendorff_alpha
 
 _ONE_SIDED = Note(

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fullbench.nouns.ballot import LETTERS
-from fullbench.nouns.criteria import is_review
-from fullbench.nouns.item import Item, Part, Turn
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.ballot import LETTERS
+from fullbench.core.rubric import is_review
+from fullbench.core.item import Item, Part, Turn
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Verdict
 
 
 def hearings(record: Record) -> Iterator[Item]:

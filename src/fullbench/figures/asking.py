@@ -16,8 +16,8 @@ from fullbench.columns.table import Columns, Family
 from fullbench.errors import InputError
 from fullbench.figures import voted
 from fullbench.figures.power import Outlook, outlook
-from fullbench.nouns.note import Note
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.note import Note
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.active import Gain, chances, doubt, drawn_order, leverage
 
 PLANNED = 400

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fullbench.errors import Undefined
 from fullbench.figures.judging import FIGURES, Groups, Met, class_of, distance_of_orders, scale_of, winner
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.record import Pairing
+from fullbench.core.estimate import Estimate
+from fullbench.core.record import Pairing
 from fullbench.stats import rankings, weighted
 from fullbench.stats.bootstrap import Statistic
 from fullbench.stats.strata import mean_of_groups

@@ -12,9 +12,9 @@ from fullbench.columns.table import Columns, Ints, grouped
 from fullbench.figures import clustered
 from fullbench.figures.judging import SHAPES
 from fullbench.figures.places import OVERALL
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fullbench.figures.matches import Matches
 from fullbench.figures.viewing import waiting_note
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats.everyone import Everyone
 
 

@@ -33,14 +33,14 @@ from fullbench.figures.judging import Met
 from fullbench.figures.one_by_one import one_by_one
 from fullbench.figures.places import place, placed
 from fullbench.figures.viewing import by_judges, waiting
-from fullbench.nouns.criteria import AGREES, REVIEW_BALLOTS
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, sentences, word
-from fullbench.nouns.record import Pairing, Record
-from fullbench.nouns.shown import Shown
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.rubric import AGREES, REVIEW_BALLOTS
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, sentences, word
+from fullbench.core.record import Pairing, Record
+from fullbench.core.notebook_display import Shown
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats import weighted
 from fullbench.stats.arrays import exact_sum
 from fullbench.stats.comparison import benjamini_hochberg, paired_difference

@@ -23,11 +23,11 @@ from fullbench.figures.viewing import (
     recused,
     ruled,
 )
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.panel import Cascade, View
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.panel import Cascade, View
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import Verdict
 from fullbench.stats.guarantees import NEVER, Trusted, least_items, trusted
 
 Group = tuple[str, str]

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Likert, Real, Score, ballot
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.ballot import Likert, Real, Score, ballot
+from fullbench.core.estimate import Estimate
 from fullbench.stats.clusters import Scale, around, cluster_mean, mean_spread, p_of_zero
 
 SHARE: Scale = (0.0, 1.0)

@@ -20,12 +20,12 @@ from fullbench.figures.corrected_agreement import agreement
 from fullbench.figures.leaderboard import Key, rank_text
 from fullbench.figures.places import from_family, mean_of
 from fullbench.figures.voted import Votes
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, sentence
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Column, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, sentence
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Column, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.comparison import benjamini_hochberg
 from fullbench.stats.corrected_ratings import corrected_ratings
 from fullbench.stats.prediction_powered import Corrected, corrected_mean, several, within

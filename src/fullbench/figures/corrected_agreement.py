@@ -9,10 +9,10 @@ import numpy as np
 from fullbench.columns.table import Columns
 from fullbench.figures.places import FROM
 from fullbench.figures.voted import families, named_parts, pairs, rules
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.prediction_powered import corrected_mean, within
 
 

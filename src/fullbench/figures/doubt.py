@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.record import Record
+from fullbench.core.verdict import Verdict
 
 
 def doubtful(record: Record) -> list[tuple[str, str]]:

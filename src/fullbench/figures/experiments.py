@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fullbench.figures import clustered, judging
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import LENGTHENS
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.record import Record
+from fullbench.core.response import LENGTHENS
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 
 SEEING = "image"
 _PRINTED = {

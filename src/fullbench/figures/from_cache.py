@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fullbench.nouns.call import Usage
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell
+from fullbench.core.call import Usage
+from fullbench.core.note import Note
+from fullbench.core.table import Cell
 
 
 @dataclass(frozen=True)

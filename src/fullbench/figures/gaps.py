@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from fullbench.errors import Undefined
-from fullbench.nouns.note import Note, listed, sentence
+from fullbench.core.note import Note, listed, sentence
 
 Figure = TypeVar("Figure")
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from fullbench.columns.table import Columns
 from fullbench.figures.leaderboard import Board, Key, Settings, board, rank_text
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 
 STEPS = 6
 """So many steps at most are computed where they are days: each is a whole board."""

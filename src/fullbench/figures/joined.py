@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError
-from fullbench.nouns import ballot as ballots
-from fullbench.nouns.note import Note, listed
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import ADJUDICATION, PEOPLE, Verdict
+from fullbench.core import ballot as ballots
+from fullbench.core.note import Note, listed
+from fullbench.core.record import Record
+from fullbench.core.verdict import ADJUDICATION, PEOPLE, Verdict
 from fullbench.stats.joining import VOTE_RULES, Form, Joint, Marks, Vote, VoteRule, join, usual
 
 SAID: Mapping[VoteRule, str] = {

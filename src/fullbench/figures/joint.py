@@ -14,10 +14,10 @@ from fullbench.figures.leaderboard import rank_text
 from fullbench.figures.matches import settle
 from fullbench.figures.places import from_family, place
 from fullbench.figures.voted import of_family
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, sentence
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, sentence
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.disagreement import CAUSES, disagreements
 from fullbench.stats.joint import Joint, Votes, joint
 from fullbench.stats.ranks import ranks_of_estimates

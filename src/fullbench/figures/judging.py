@@ -11,11 +11,11 @@ from typing import Any
 from fullbench.errors import Undefined
 from fullbench.figures.joined import Tally, joined_record
 from fullbench.figures.viewing import BY_PEOPLE, WAITS
-from fullbench.nouns.ballot import LETTERS
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note, sentence
-from fullbench.nouns.record import Pairing, Record
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.ballot import LETTERS
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note, sentence
+from fullbench.core.record import Pairing, Record
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.stats import agreement as agree
 from fullbench.stats import rankings, weighted
 from fullbench.stats.bootstrap import bootstrap

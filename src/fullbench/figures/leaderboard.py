@@ -23,12 +23,12 @@ from fullbench.figures.matches import CALLED, SAID, Codes, Matches, Rule, settle
 from fullbench.figures.places import from_family, mean_heading, place
 from fullbench.figures.viewing import waiting
 from fullbench.figures.won import means_of, shared_by, won_against, won_by
-from fullbench.nouns.criteria import LESS_IS_BETTER
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, sentence, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.rubric import LESS_IS_BETTER
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, sentence, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
 from fullbench.stats.battles import Battles
 from fullbench.stats.elo import elo
 from fullbench.stats.everyone import Everyone, rate_everyone

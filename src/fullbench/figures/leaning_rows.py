@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.figures.judging import Met
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.verdict import Verdict
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.noisy import Votes
 

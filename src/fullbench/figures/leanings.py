@@ -17,10 +17,10 @@ from fullbench.figures import clustered
 from fullbench.figures.findings import LEANS, Finding, percent
 from fullbench.figures.judging import Met
 from fullbench.figures.leaning_rows import Rows, pairs, scores
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note, sentence, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.text import length_of
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note, sentence, word
+from fullbench.core.record import Record
+from fullbench.core.text import length_of
 from fullbench.stats import agreement as agree
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.bootstrap import bootstrap

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from fullbench.columns.builder import columns_of, in_one
 from fullbench.columns.table import Columns, grouped, is_constant
 from fullbench.errors import InputError
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
+from fullbench.core.note import Note
+from fullbench.core.record import Record
 
 Rule = Literal["mean", "both-agree", "majority", "each"]
 RULES: tuple[Rule, ...] = get_args(Rule)

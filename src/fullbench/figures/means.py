@@ -14,11 +14,11 @@ from fullbench.figures.leaderboard import Key, Settings, rank_text
 from fullbench.figures.places import mean_heading
 from fullbench.figures.viewing import waiting, waiting_note
 from fullbench.figures.won import means_of
-from fullbench.nouns.criteria import LESS_IS_BETTER
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.rubric import LESS_IS_BETTER
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 from fullbench.stats.ranks import ranks_of_estimates
 
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from fullbench.columns.table import Columns, grouped, of_codes
 from fullbench.figures.viewing import by_judges
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import FAULTS, PEOPLE, USUAL, Circumstances, Verdict
+from fullbench.core.record import Record
+from fullbench.core.verdict import FAULTS, PEOPLE, USUAL, Circumstances, Verdict
 
 
 def beside(columns: Columns, other: str) -> Record:

@@ -10,10 +10,10 @@ import numpy as np
 from fullbench.columns.table import Columns, grouped, of_codes
 from fullbench.figures.clustered import scale_of
 from fullbench.figures.narrow import responses_shown
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.arrays import Bools, Ints
 
 Key = tuple[str, str, str, str]

@@ -13,10 +13,10 @@ import numpy as np
 
 from fullbench.figures import clustered
 from fullbench.figures.judging import FIGURES, Met, order, shape, winner
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import Verdict
 
 Place = tuple[str, str, frozenset[tuple[str, int]]]
 

@@ -18,10 +18,10 @@ from fullbench.figures.clustered import scale_of
 from fullbench.figures.gaps import Gaps
 from fullbench.figures.viewing import by_judges
 from fullbench.figures.voted import blind
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats import agreement
 from fullbench.stats.arrays import Floats
 

@@ -14,9 +14,9 @@ from fullbench.figures.judging import shape, winner
 from fullbench.figures.places import OVERALL
 from fullbench.figures.viewing import people_marks, place_of, recused
 from fullbench.figures.viewing import ruled as ruled_by
-from fullbench.nouns.panel import Marks, Panel, View, combined
-from fullbench.nouns.rubric import TOTAL, Rubric
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.panel import Marks, Panel, View, combined
+from fullbench.core.rubric import TOTAL, Rubric
+from fullbench.core.verdict import Verdict
 
 Group = tuple[str, str]
 """Criterion and shape of ruling."""

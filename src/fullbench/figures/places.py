@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fullbench.columns.table import Family
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Column
+from fullbench.core.note import Note
+from fullbench.core.table import Column
 
 OVERALL = "overall"
 """The usual criterion, which is not named."""

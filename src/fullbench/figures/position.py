@@ -8,7 +8,7 @@ import numpy as np
 
 from fullbench.figures import clustered
 from fullbench.figures.matches import Matches, means_by_order
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)

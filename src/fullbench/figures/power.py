@@ -12,10 +12,10 @@ import numpy as np
 from fullbench.columns.table import Columns, Family
 from fullbench.errors import InputError, Undefined
 from fullbench.figures import voted
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.arrays import Floats
 from fullbench.stats.corrected_ratings import corrected_ratings
 from fullbench.stats.power import Votes, explained

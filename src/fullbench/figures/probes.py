@@ -16,12 +16,12 @@ from fullbench.columns.table import Columns, grouped
 from fullbench.figures import clustered, leanings
 from fullbench.figures.findings import LEANS, Finding, corrected, percent
 from fullbench.figures.judging import Met, order, winner
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.record import Pairing, Record
-from fullbench.nouns.response import LENGTHENS
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.record import Pairing, Record
+from fullbench.core.response import LENGTHENS
+from fullbench.core.table import Cell, Table
 from fullbench.stats.bias import swap_flips
 
 

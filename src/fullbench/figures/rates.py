@@ -10,11 +10,11 @@ import numpy as np
 from fullbench.columns.table import Columns
 from fullbench.figures import clustered
 from fullbench.figures.places import OVERALL
-from fullbench.nouns.call import Usage
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Column, Table
+from fullbench.core.call import Usage
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Column, Table
 from fullbench.stats.arrays import exact_sum
 
 AMOUNTS = ("dollars per 1,000", "s a call")

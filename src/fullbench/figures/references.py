@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from fullbench.nouns.criteria import CAPTION_AT_FAULT, CHECKS, FOLLOWS, REFERENCE_AT_FAULT, is_check
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import ADJUDICATION, PEOPLE
+from fullbench.core.rubric import CAPTION_AT_FAULT, CHECKS, FOLLOWS, REFERENCE_AT_FAULT, is_check
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.note import Note, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import ADJUDICATION, PEOPLE
 from fullbench.stats.shares import wilson
 
 SAID = ("correct", CAPTION_AT_FAULT, REFERENCE_AT_FAULT, "neither at fault", "undecided")

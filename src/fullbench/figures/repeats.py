@@ -12,10 +12,10 @@ from fullbench.errors import Undefined
 from fullbench.figures.judging import SHAPES
 from fullbench.figures.places import OVERALL
 from fullbench.figures.viewing import by_judges, waiting
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, sentence, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, sentence, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
 from fullbench.stats.steadiness import Steadiness, steadiness
 
 BINS = 6

@@ -12,10 +12,10 @@ from fullbench.errors import Undefined
 from fullbench.figures.matches import settle
 from fullbench.figures.places import FROM
 from fullbench.figures.voted import Floats, Ints, blind, named_parts, of_family
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, sentence
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, sentence
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.alternative_annotator import EPSILONS, ROWS, Replacement, alternative_annotator
 
 EPSILON = EPSILONS["trained"]

@@ -10,13 +10,13 @@ from functools import partial
 from fullbench.errors import InputError
 from fullbench.figures.gaps import Gaps
 from fullbench.figures.judging import meet
-from fullbench.nouns.ballot import Score, ballot
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Pairing, Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.ballot import Score, ballot
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.record import Pairing, Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats import agreement as agree
 from fullbench.stats import weighted
 from fullbench.stats.bootstrap import Statistic

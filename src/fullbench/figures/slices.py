@@ -17,10 +17,10 @@ from fullbench.columns.table import Columns
 from fullbench.figures import clustered
 from fullbench.figures.leaderboard import Board
 from fullbench.figures.places import mean_of
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 
 RIVALS = 25
 """So many contestants, the best ones, stand in the table of who beats whom."""

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from fullbench.errors import InputError
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.digests import digest
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 
 INTERNAL = 0.1
 """The share of each category that is held back."""

@@ -27,13 +27,13 @@ from fullbench.figures.places import OVERALL, place, placed
 from fullbench.figures.position import position
 from fullbench.figures.rates import used_by
 from fullbench.figures.viewing import BY_PEOPLE, PENDING, WAITS, waiting
-from fullbench.nouns.call import Usage
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import FAULTS, PEOPLE
+from fullbench.core.call import Usage
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import FAULTS, PEOPLE
 from fullbench.stats.joining import VoteRule
 
 Verdicts = Columns | Record

@@ -18,11 +18,11 @@ from fullbench.figures.joined import beside_people
 from fullbench.figures.leaderboard import Board, Settings, battles, board, boards, further_notes
 from fullbench.figures.matches import RULES, Matches, Rows, one_judge
 from fullbench.figures.places import placed
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note, sentence, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.text import words_of
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note, sentence, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.text import words_of
 from fullbench.stats.arrays import Floats
 from fullbench.stats.joining import VOTE_RULES
 from fullbench.stats.standings import foreseen

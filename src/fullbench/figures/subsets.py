@@ -6,9 +6,9 @@ from typing import Literal, get_args
 
 from fullbench.errors import InputError
 from fullbench.figures.judging import FIGURES, meet, order, winner
-from fullbench.nouns.criteria import HALLUCINATES
-from fullbench.nouns.record import Pairing, Record
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.rubric import HALLUCINATES
+from fullbench.core.record import Pairing, Record
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.rankings import rank_correlation
 
 Subset = Literal["hq", "hard"]

@@ -10,10 +10,10 @@ from statistics import fmean
 import numpy as np
 
 from fullbench.columns.table import Columns
-from fullbench.nouns.call import NOTHING
-from fullbench.nouns.note import Note
-from fullbench.nouns.panel import Marks, View
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.call import NOTHING
+from fullbench.core.note import Note
+from fullbench.core.panel import Marks, View
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.stats.arrays import Bools
 
 Place = tuple[str, str, str, frozenset[tuple[str, int]]]

@@ -9,7 +9,7 @@ import numpy as np
 from fullbench.columns.table import Columns
 from fullbench.figures import clustered
 from fullbench.figures.matches import Matches
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 
 
 def won_by(settled: Matches) -> list[Estimate | None]:

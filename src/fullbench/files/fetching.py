@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 from fullbench.errors import InputError
 from fullbench.files.readers import pyarrow_for
 from fullbench.files.writers import replacing
-from fullbench.nouns.picture import media_type
+from fullbench.core.picture import media_type
 
 Step = Callable[[str, int, int], None]
 LIST = "pictures.jsonl"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.files.pictures import read_picture
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import SUFFIXES
+from fullbench.core.item import Item
+from fullbench.core.picture import SUFFIXES
 
 
 def items_in(folder: Path, question: str | None) -> Iterator[Item]:

@@ -24,13 +24,13 @@ from fullbench.files.nouns import (
     response_of,
     verdicts_in,
 )
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.shown import frame_with
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.estimate import Estimate
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.notebook_display import frame_with
+from fullbench.core.table import Table
+from fullbench.core.verdict import Verdict
 from fullbench.pixels import encoded
 
 LIBRARIES = ("polars", "pandas")

@@ -13,9 +13,9 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.files.pictures import data_uri, read_picture
-from fullbench.nouns.item import ROLES, Item, Part, Turn
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
+from fullbench.core.item import ROLES, Item, Part, Turn
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
 
 _PLACE = re.compile(r"\n?\[picture (\d+)\]\n?")
 

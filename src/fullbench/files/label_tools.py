@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from fullbench.errors import InputError
 from fullbench.files.readers import parse_json, read_rows
-from fullbench.nouns.ballot import LETTERS, Choice, Likert, Ranking, ballot
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.ballot import LETTERS, Choice, Likert, Ranking, ballot
+from fullbench.core.verdict import PEOPLE
 
 Tool = Literal["label-studio", "argilla"]
 TOOLS: tuple[Tool, ...] = ("label-studio", "argilla")

@@ -40,13 +40,13 @@ from fullbench.files.names import meant, warn_of_twins
 from fullbench.files.parts import parts_of, pictures_of, simple_form
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns, replacing, write_rows
-from fullbench.nouns.ballot import ballot as ballot_of
-from fullbench.nouns.call import Usage
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, PILOT, USUAL, Circumstances, Verdict
+from fullbench.core.ballot import ballot as ballot_of
+from fullbench.core.call import Usage
+from fullbench.core.digests import digest
+from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, PILOT, USUAL, Circumstances, Verdict
 
 __all__ = [
     "check_responses",

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.verdict import Verdict
 
 ITEMS, RESPONSES = "items.jsonl", "responses.jsonl"
 VERDICTS = ("labels.jsonl", "verdicts.jsonl")

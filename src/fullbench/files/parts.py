@@ -8,8 +8,8 @@ from typing import Any, TypeVar, cast
 
 from fullbench.files.fields import Fields
 from fullbench.files.pictures import lacks, read_picture
-from fullbench.nouns.item import Part
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Part
+from fullbench.core.picture import Picture
 
 _Kind = TypeVar("_Kind")
 

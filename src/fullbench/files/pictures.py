@@ -21,7 +21,7 @@ from pathlib import Path
 from fullbench.cache import cache_folder
 from fullbench.errors import InputError
 from fullbench.files.fetching import copy_of
-from fullbench.nouns.picture import Picture, media_type
+from fullbench.core.picture import Picture, media_type
 
 _named: ContextVar[tuple[Path, ...]] = ContextVar("folders of pictures that the user named", default=())
 _lacking: ContextVar[bool] = ContextVar("items may lack the pictures that they name", default=False)

@@ -28,9 +28,9 @@ from fullbench.errors import InputError
 from fullbench.files.nouns import read_items
 from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
-from fullbench.nouns.ballot import LETTERS
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
+from fullbench.core.ballot import LETTERS
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
 
 _OPTION = re.compile(r"(?:^|[\s(（,;:])([A-Z])\s*[:：.)）]\s*\S")
 _BASE64 = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")

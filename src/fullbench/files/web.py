@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from fullbench.files.writers import replacing
-from fullbench.nouns.picture import LARGEST
+from fullbench.core.picture import LARGEST
 
 SCHEMES = {"http": 80, "https": 443}
 REDIRECTS = 5

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.judges.templates import Template
-from fullbench.nouns.item import Turn, parts_pictures
-from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.core.item import Turn, parts_pictures
+from fullbench.core.model import Model, Prompt, Reply
 
 SLOTS = frozenset({"pictures", "question"})
 

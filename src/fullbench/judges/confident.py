@@ -14,12 +14,12 @@ from fullbench.errors import InputError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import OpenAI
-from fullbench.nouns.ballot import LETTERS, Ballot, Choice, Language, Real, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Part
-from fullbench.nouns.model import Prompt, Reply
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.ballot import LETTERS, Ballot, Choice, Language, Real, Score
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.item import Part
+from fullbench.core.model import Prompt, Reply
+from fullbench.core.verdict import Failure, Verdict
 from fullbench.parsing.confidence import expected_mark, stated_confidence, token_confidence
 
 Source = Literal["stated", "logprobs"]

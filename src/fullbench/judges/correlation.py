@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import AsksNobody, Kind
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import AsksNobody, Kind
+from fullbench.core.picture import Picture
+from fullbench.core.verdict import Verdict
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,9 +10,9 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge, read_template
 from fullbench.judges.templates import Template
-from fullbench.nouns.ballot import Language
-from fullbench.nouns.model import Model
-from fullbench.nouns.text import language_named
+from fullbench.core.ballot import Language
+from fullbench.core.model import Model
+from fullbench.core.text import language_named
 from fullbench.registry import inner_model
 
 RULES: Mapping[str, str] = {

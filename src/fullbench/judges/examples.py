@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.nouns.ballot import Ballot, Style
-from fullbench.nouns.ballot import ballot as ballot_of
+from fullbench.core.ballot import Ballot, Style
+from fullbench.core.ballot import ballot as ballot_of
 
 
 @dataclass(frozen=True)

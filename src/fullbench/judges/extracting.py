@@ -11,13 +11,13 @@ from typing import Any
 
 from fullbench.errors import ModelError
 from fullbench.judges.templates import Template
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import Judge, Kind, kind_of, models_of, prompts_of, with_models
-from fullbench.nouns.model import Model, Prompt, Reply, as_judge
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.ballot import ballot
+from fullbench.core.call import Usage
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import Judge, Kind, kind_of, models_of, prompts_of, with_models
+from fullbench.core.model import Model, Prompt, Reply, as_judge
+from fullbench.core.verdict import Failure, Verdict
 from fullbench.parsing import read
 
 SLOTS = frozenset({"ruling", "reply"})

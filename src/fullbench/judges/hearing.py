@@ -6,8 +6,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fullbench.nouns.call import NOTHING, Call, Usage
-from fullbench.nouns.case import Case
+from fullbench.core.call import NOTHING, Call, Usage
+from fullbench.core.case import Case
 
 Step = Literal["both", "picture", "question", "answer"]
 """What a reasoning turn looks at before the ruling is asked for."""

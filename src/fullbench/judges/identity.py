@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from fullbench.nouns.digests import digest
-from fullbench.nouns.model import Model
+from fullbench.core.digests import digest
+from fullbench.core.model import Model
 
 
 class Named(Protocol):

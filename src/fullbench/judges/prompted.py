@@ -20,15 +20,15 @@ from fullbench.judges.scorers.pictures import broken
 from fullbench.judges.shown import dialogue, drawn, ends, pictures_shown, read_reply, style_of
 from fullbench.judges.templates import Template, joined
 from fullbench.models.fences import fenced
-from fullbench.nouns.ballot import LETTERS, Ballot, Language, Style, ballot
-from fullbench.nouns.call import FailureKind
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn
-from fullbench.nouns.judge import Kind
-from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
-from fullbench.nouns.picture import UNKNOWN
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.ballot import LETTERS, Ballot, Language, Style, ballot
+from fullbench.core.call import FailureKind
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.judge import Kind
+from fullbench.core.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
+from fullbench.core.picture import UNKNOWN
+from fullbench.core.verdict import Failure, Verdict
 from fullbench.parsing.check_code import asking
 from fullbench.parsing.json_schema import ruling_schema
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.judge import AsksNobody
-from fullbench.nouns.text import length_of, words_of
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
+from fullbench.core.case import Case
+from fullbench.core.judge import AsksNobody
+from fullbench.core.text import length_of, words_of
+from fullbench.core.verdict import Verdict
 
 
 def marks_from(

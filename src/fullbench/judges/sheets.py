@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 from fullbench.errors import InputError
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.nouns.ballot import Ballot, Language, Likert, Score, Style, ballot
-from fullbench.nouns.call import NOTHING
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import Kind
-from fullbench.nouns.model import Model, Prompt
-from fullbench.nouns.rubric import Criterion, code
-from fullbench.nouns.verdict import Failure, Fault, Reader, Verdict
+from fullbench.core.ballot import Ballot, Language, Likert, Score, Style, ballot
+from fullbench.core.call import NOTHING
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import Kind
+from fullbench.core.model import Model, Prompt
+from fullbench.core.rubric import Criterion, code
+from fullbench.core.verdict import Failure, Fault, Reader, Verdict
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import Form
 from fullbench.parsing.rubric_points import Point, PointsForm, point_in

@@ -9,13 +9,13 @@ from typing import Any
 
 from fullbench.judges.examples import Example, written
 from fullbench.models.fences import fenced
-from fullbench.nouns.ballot import Ballot, Language, Real, Ruling, Score, Style
-from fullbench.nouns.call import Call
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item, Part
-from fullbench.nouns.model import DECLINED
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.verdict import Reader
+from fullbench.core.ballot import Ballot, Language, Real, Ruling, Score, Style
+from fullbench.core.call import Call
+from fullbench.core.case import Case
+from fullbench.core.item import Item, Part
+from fullbench.core.model import DECLINED
+from fullbench.core.picture import Picture
+from fullbench.core.verdict import Reader
 from fullbench.parsing import READER, is_signed, read
 
 _WORDINGS = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt")
@@ -63,7 +63,7 @@ def style_of(settings: Mapping[str, Any]) -> Style:
 def ends(form: Ballot, language: Language) -> str:
     """Which end of a scale is good, for the ballots that do not say so themselves; empty for all others.
 
-    >>> from fullbench.nouns.ballot import ballot
+    >>> from fullbench.core.ballot import ballot
     >>> ends(ballot("score:1-5"), "en"), ends(ballot("choice"), "en")
     ('On the scale, 1 is the worst and 5 the best. ', '')
     """

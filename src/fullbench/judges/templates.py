@@ -34,8 +34,8 @@ from pathlib import Path
 from typing import cast
 
 from fullbench.errors import InputError
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import ROLES, Part, Role, Turn
+from fullbench.core.digests import digest
+from fullbench.core.item import ROLES, Part, Role, Turn
 
 _HEAD = re.compile(r"^(===|---) +(\S+) *$", re.MULTILINE)
 _SLOT = re.compile(r"\{([a-z_]+)\}")

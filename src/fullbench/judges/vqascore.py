@@ -13,16 +13,16 @@ from fullbench.errors import InputError
 from fullbench.judges.rules import marks_from
 from fullbench.judges.scorers.classical import number
 from fullbench.models.chat import ChatModel
-from fullbench.nouns.ballot import Ballot
-from fullbench.nouns.call import NOTHING, Call, Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Turn
-from fullbench.nouns.judge import Kind
-from fullbench.nouns.model import DECLINED, Model, Prompt, Reply, as_judge
-from fullbench.nouns.number import Number
-from fullbench.nouns.picture import UNKNOWN
-from fullbench.nouns.verdict import Failure, Fault, Verdict
+from fullbench.core.ballot import Ballot
+from fullbench.core.call import NOTHING, Call, Usage
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.item import Turn
+from fullbench.core.judge import Kind
+from fullbench.core.model import DECLINED, Model, Prompt, Reply, as_judge
+from fullbench.core.number_ballot import Number
+from fullbench.core.picture import UNKNOWN
+from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.registry import inner_model
 
 QUESTION = 'Does this picture show "{prompt}"? Answer with one word, Yes or No.'

@@ -13,9 +13,9 @@ from importlib import resources
 from typing import Protocol
 
 from fullbench.judges.templates import Template
-from fullbench.nouns.item import Item
-from fullbench.nouns.model import Model, Prompt, Reply
-from fullbench.nouns.response import LENGTHENS, Response
+from fullbench.core.item import Item
+from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.response import LENGTHENS, Response
 
 _SLOTS = frozenset({"question", "answer", "pictures", "described"})
 

@@ -12,8 +12,8 @@ import orjson
 from fullbench.ledger import membership, rows, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import Naming, voter
-from fullbench.nouns.call import Usage
-from fullbench.nouns.verdict import FAULTS
+from fullbench.core.call import Usage
+from fullbench.core.verdict import FAULTS
 
 Role = Literal["judge", "contestant"]
 COUNTED = ("items", "responses", "cases", "verdicts", "failures", "pictures")

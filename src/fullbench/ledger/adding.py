@@ -15,12 +15,12 @@ from fullbench.ledger.database import Database
 from fullbench.ledger.naming import Naming, voter
 from fullbench.ledger.pictures import Pictures
 from fullbench.ledger.writer import Writer
-from fullbench.nouns.call import NOTHING, Call
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import WITHHELD, Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.call import NOTHING, Call
+from fullbench.core.case import Case
+from fullbench.core.item import WITHHELD, Item
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Verdict
 
 LOOKUP = 500
 RECENT = 16_384

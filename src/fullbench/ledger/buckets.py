@@ -13,7 +13,7 @@ from fullbench.cache import cache_folder
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures import Kept, PictureFolder
 from fullbench.ledger.s3 import Bucket
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 
 
 class BucketPicture(Picture):

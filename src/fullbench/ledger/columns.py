@@ -17,8 +17,8 @@ from fullbench.ledger.accounts import SPENT
 from fullbench.ledger.database import ByColumns, Connection
 from fullbench.ledger.naming import PERSON, Naming
 from fullbench.ledger.rows import Row
-from fullbench.nouns.call import Usage
-from fullbench.nouns.verdict import PEOPLE, PILOT, Verdict
+from fullbench.core.call import Usage
+from fullbench.core.verdict import PEOPLE, PILOT, Verdict
 
 Beside = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]
 """Verdicts that stand beside those of the ledger, or such verdicts by study."""

@@ -10,8 +10,8 @@ import orjson
 
 from fullbench.ledger.database import Connection
 from fullbench.ledger.rows import Row
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Verdict
 
 PERSON = f"{PEOPLE}:"
 """The first release made each person of the web a judge: `human:Ann` is the judge `human`, rater `Ann`."""

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from fullbench.errors import LedgerError, UserError
 from fullbench.ledger.flushing import flush_of
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 
 LONG = 1.0
 """Waiting for a file system waits for what others write there too. Where that once took so many seconds, each picture

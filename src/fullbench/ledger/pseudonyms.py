@@ -16,8 +16,8 @@ from fullbench.ledger import reading, rows, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import PERSON, voter
 from fullbench.ledger.rows import Row
-from fullbench.nouns.item import AUTHOR
-from fullbench.nouns.verdict import ADJUDICATION, PILOT
+from fullbench.core.item import AUTHOR
+from fullbench.core.verdict import ADJUDICATION, PILOT
 
 _ID = re.compile(r"[0-9a-f]{16}|\d*")
 _VERDICT = {name: place for place, name in enumerate(schema.columns("verdicts"))}

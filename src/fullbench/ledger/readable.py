@@ -16,13 +16,13 @@ from fullbench.ledger.database import Connection, Database
 from fullbench.ledger.lending import Readers
 from fullbench.ledger.pictures import Pictures, no_place
 from fullbench.ledger.reading import Names
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.panel import VIEWED, View, view_of
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.panel import VIEWED, View, view_of
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Failure, Verdict
 
 if TYPE_CHECKING:
     from fullbench.columns.table import Columns, Due, Failed

@@ -12,12 +12,12 @@ from fullbench.ledger import membership, rows, schema
 from fullbench.ledger.database import Connection
 from fullbench.ledger.naming import Naming, voter
 from fullbench.ledger.rows import Find, Row
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import WITHOUT_PICTURES, Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, PILOT, Failure, Verdict
+from fullbench.core.ballot import ballot
+from fullbench.core.case import Case
+from fullbench.core.item import WITHOUT_PICTURES, Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, PILOT, Failure, Verdict
 
 Names = str | Sequence[str] | None
 CHUNK = 500

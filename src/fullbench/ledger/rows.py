@@ -12,12 +12,12 @@ from typing import Any
 import orjson
 
 from fullbench.ledger import schema
-from fullbench.nouns.call import Call, Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item, Part, Turn, parts_content
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import USUAL, Circumstances, Failure, Verdict
+from fullbench.core.call import Call, Usage
+from fullbench.core.case import Case
+from fullbench.core.item import Item, Part, Turn, parts_content
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import USUAL, Circumstances, Failure, Verdict
 
 Row = tuple[Any, ...]
 Find = Callable[[str], Picture]

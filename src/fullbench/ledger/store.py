@@ -35,11 +35,11 @@ from fullbench.ledger.pictures import Pictures
 from fullbench.ledger.places import database, durability_of, pictures_at
 from fullbench.ledger.readable import Readable
 from fullbench.ledger.writer import OnCommit, Writer
-from fullbench.nouns.call import NOTHING, Call, Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.call import NOTHING, Call, Usage
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.verdict import Failure, Verdict
 
 
 class Ledger(Readable, AbstractContextManager["Ledger"]):

@@ -13,8 +13,8 @@ from fullbench.ledger.chain import Head
 from fullbench.ledger.database import Connection, Database
 from fullbench.ledger.reading import apart_of
 from fullbench.ledger.rows import Find, Row
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.digests import digest
+from fullbench.core.ballot import ballot
+from fullbench.core.digests import digest
 
 READABLE = ("CHECK constraint failed", "NULL value in")
 """Damage after which all rows can still be read, as with a wrong index."""

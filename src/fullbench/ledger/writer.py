@@ -18,10 +18,10 @@ from fullbench.ledger.chain import is_stored as is_chain_stored
 from fullbench.ledger.database import Connection, Database, Taken
 from fullbench.ledger.rows import Row
 from fullbench.ledger.settling import Batch, settle
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.verdict import Failure, Verdict
 
 GROUP, GROUP_FREE = 128, 2_048
 """So many outcomes of calls are committed together at the latest, so many entries of any kind..."""

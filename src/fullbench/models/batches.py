@@ -16,8 +16,8 @@ from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Answer
 from fullbench.models.payloads import loaded
 from fullbench.models.replies import Tally, Trouble, read_payload, refused
-from fullbench.nouns.call import FailureKind
-from fullbench.nouns.model import Model, Prompt, Reply
+from fullbench.core.call import FailureKind
+from fullbench.core.model import Model, Prompt, Reply
 
 ENDPOINT = "/v1/chat/completions"
 RATE = 0.5

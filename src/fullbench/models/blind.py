@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.nouns.item import Part, Turn
-from fullbench.nouns.model import Model, Prompt, Reply, as_judge
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Part, Turn
+from fullbench.core.model import Model, Prompt, Reply, as_judge
+from fullbench.core.picture import Picture
 from fullbench.registry import inner_model
 
 

@@ -17,7 +17,7 @@ from fullbench.models.net.providers import Provider, provider
 from fullbench.models.net.streaming import stream
 from fullbench.models.prices import Price, Shares, cache_shares, is_local, price_of, shares_at
 from fullbench.models.settings import Key, Limits, Sampling
-from fullbench.nouns.model import Prompt, Reply
+from fullbench.core.model import Prompt, Reply
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,11 +19,11 @@ from fullbench.models import rules
 from fullbench.models.fences import hearing_in, wants_a_question
 from fullbench.models.tools.notes import Notes, Thing
 from fullbench.models.tools.toolbox import TOOLS, Toolbox
-from fullbench.nouns.call import Usage
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Part, Turn
-from fullbench.nouns.model import Model, Prompt, Reply, as_judge, takes_schemas
-from fullbench.nouns.picture import Picture
+from fullbench.core.call import Usage
+from fullbench.core.digests import digest
+from fullbench.core.item import Part, Turn
+from fullbench.core.model import Model, Prompt, Reply, as_judge, takes_schemas
+from fullbench.core.picture import Picture
 from fullbench.registry import Spec
 from fullbench.registry import model as model_of
 

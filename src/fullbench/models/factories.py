@@ -20,8 +20,8 @@ from fullbench.models.addresses import check_url
 from fullbench.models.chat import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.settings import LIMITS_COMPLETIONS, Key, Limits, Sampling
-from fullbench.nouns.doors import did_you_mean
-from fullbench.nouns.model import Model
+from fullbench.core.plugin_entry_points import did_you_mean
+from fullbench.core.model import Model
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fullbench.nouns.ballot import LETTERS
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Part
+from fullbench.core.ballot import LETTERS
+from fullbench.core.case import Case
+from fullbench.core.item import Part
 
 _RESPONSE = re.compile(r"<(response [A-Z] \w+)>\n(.*?)\n</\1>", re.DOTALL)
 _ASKED = re.compile(r"(?:The question:|问题：)\n(.*)")

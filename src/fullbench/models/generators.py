@@ -25,9 +25,9 @@ from fullbench.models.factories import (
     sampling_from,
 )  # fmt: skip
 from fullbench.models.settings import Key
-from fullbench.nouns.call import Usage
-from fullbench.nouns.model import Model, Prompt, Reply
-from fullbench.nouns.picture import Picture
+from fullbench.core.call import Usage
+from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.picture import Picture
 from fullbench.registry import function as function_named
 
 if TYPE_CHECKING:

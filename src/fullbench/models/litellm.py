@@ -27,8 +27,8 @@ from fullbench.models.prices import Price, Shares, cache_shares, price_of, share
 from fullbench.models.replies import Tally, Trouble, read_payload
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.tokens import estimate
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt, Reply
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt, Reply
 
 WIDTH = 16
 POLL = 0.02

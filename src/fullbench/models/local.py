@@ -19,10 +19,10 @@ from typing import Any
 from fullbench.errors import InputError, MissingExtra
 from fullbench.models.thinking import apart
 from fullbench.models.weights import fingerprint
-from fullbench.nouns.call import Usage
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt, Reply
+from fullbench.core.call import Usage
+from fullbench.core.digests import digest
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt, Reply
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 

@@ -23,7 +23,7 @@ from fullbench.errors import InputError, MissingExtra, ModelError, UserError
 from fullbench.models import cores
 from fullbench.models.chat import ChatModel
 from fullbench.models.settings import Limits, Sampling
-from fullbench.nouns.model import Prompt, Reply
+from fullbench.core.model import Prompt, Reply
 
 SLOTS = 2
 """So many prompts are answered at a time."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fullbench.models.tokens import estimate, words
-from fullbench.nouns.call import Usage
-from fullbench.nouns.model import Prompt, Reply
+from fullbench.core.call import Usage
+from fullbench.core.model import Prompt, Reply
 
 
 @dataclass(frozen=True, eq=False)

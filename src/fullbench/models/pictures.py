@@ -20,7 +20,7 @@ import pybase64
 from fullbench.cache import cache_folder
 from fullbench.errors import InputError
 from fullbench.models.sizes import size_of
-from fullbench.nouns.picture import Picture, media_type
+from fullbench.core.picture import Picture, media_type
 from fullbench.pixels import flat, transparent, turned, upright
 
 if TYPE_CHECKING:

@@ -26,10 +26,10 @@ from typing import Any
 from fullbench.errors import InputError, MissingExtra
 from fullbench.models.local import PRECISIONS, place
 from fullbench.models.weights import fingerprint
-from fullbench.nouns.call import Usage
-from fullbench.nouns.digests import digest
-from fullbench.nouns.model import Prompt, Reply
-from fullbench.nouns.picture import Picture
+from fullbench.core.call import Usage
+from fullbench.core.digests import digest
+from fullbench.core.model import Prompt, Reply
+from fullbench.core.picture import Picture
 from fullbench.pixels import encoded, flat, upright
 
 OPTIONS: Mapping[str, Callable[[str], Any]] = {

@@ -12,8 +12,8 @@ from fullbench.models.net.complaints import Kind
 from fullbench.models.payloads import Misshapen, is_object, loaded, looks, named
 from fullbench.models.prices import FRESH, Shares
 from fullbench.models.tokens import estimate, words
-from fullbench.nouns.call import Usage, known_sum
-from fullbench.nouns.model import Prompt
+from fullbench.core.call import Usage, known_sum
+from fullbench.core.model import Prompt
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from fullbench.models.tools.colours import colours_named
 from fullbench.models.tools.fit import Weights, said, shown, words_in
 from fullbench.models.tools.notes import LINES, Notes
 from fullbench.models.tools.words import count_of, counted, labels_named, listed, numbers_in, plural
-from fullbench.nouns.ballot import LETTERS
+from fullbench.core.ballot import LETTERS
 
 Kind = Literal["count", "whether", "writing", "colours", "things"]
 WEIGHTS = Weights(thing=1.0, colour=0.3)

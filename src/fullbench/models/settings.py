@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from fullbench.errors import InputError, ModelError
 from fullbench.models.dotenv import found_here, variable
-from fullbench.nouns.digests import digest
+from fullbench.core.digests import digest
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Providers know some of these words each, and say so where they do not know one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fullbench.nouns.thought import thought_of
+from fullbench.core.reasoning_tags import thought_of
 
 
 def apart(text: str) -> tuple[str, str]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fullbench.models.picture_tokens import tokens
 from fullbench.models.pictures import measured
-from fullbench.nouns.model import Prompt
-from fullbench.nouns.picture import Picture
+from fullbench.core.model import Prompt
+from fullbench.core.picture import Picture
 
 
 def estimate(prompt: Prompt, model: str = "") -> int:
     """About how many tokens a prompt takes: four letters of plain text, one or two of other scripts; pictures by the
     rule of the model's provider.
 
-    >>> from fullbench.nouns.item import Turn
+    >>> from fullbench.core.item import Turn
     >>> estimate(Prompt((Turn("user", ("How many cats are there?",)),)))
     10
     """

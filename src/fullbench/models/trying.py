@@ -20,9 +20,9 @@ from fullbench.models.net.complaints import plain
 from fullbench.models.net.http import speaks_tls, why_unconnected
 from fullbench.models.net.proxies import proxy_for
 from fullbench.models.prices import is_local
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Model, Prompt, Reply, takes_schemas
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import Turn
+from fullbench.core.model import Model, Prompt, Reply, takes_schemas
+from fullbench.core.picture import Picture
 
 LEFT, RIGHT = "blue", "yellow"
 QUESTION = (

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any
 
-from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Ruling, Score, Style, read_with
-from fullbench.nouns.number import Number
+from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Ruling, Score, Style, read_with
+from fullbench.core.number_ballot import Number
 
 if TYPE_CHECKING:
     from fullbench.parsing.ballot_forms import Form

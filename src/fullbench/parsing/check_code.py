@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 import re
-from fullbench.nouns.ballot import Language, Style
+from fullbench.core.ballot import Language, Style
 from fullbench.parsing.bracket_verdicts import Markers
 from fullbench.parsing.ballot_forms import ECHO, Form, Marks
 from fullbench.parsing.json_verdicts import Objects

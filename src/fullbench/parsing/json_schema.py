@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from fullbench.nouns.ballot import Ballot
+from fullbench.core.ballot import Ballot
 
 LONGEST = 300
 """Reasons have so many characters at most: a small model that may go on would go on until it is cut off."""
@@ -17,7 +17,7 @@ def ruling_schema(form: Ballot, n: int, *, reasons: bool) -> str:
 
     A schema cannot say everything: a ranking may still name a letter twice, and is unreadable then.
 
-    >>> from fullbench.nouns.ballot import Choice
+    >>> from fullbench.core.ballot import Choice
     >>> json.loads(ruling_schema(Choice(tie=False), 2, reasons=False))["properties"]
     {'judgement': {'type': 'string', 'enum': ['A', 'B']}}
     """

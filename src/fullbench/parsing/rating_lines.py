@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from fullbench.nouns.ballot import Ballot, Choice
-from fullbench.nouns.thought import thought_of
+from fullbench.core.ballot import Ballot, Choice
+from fullbench.core.reasoning_tags import thought_of
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, Claim, Form, Marks
 from fullbench.parsing.numbers import ValueForm
@@ -57,7 +57,7 @@ def choice_in(text: str, n: int) -> Marks | None:
 def parts(text: str, scale: Ballot, n: int) -> tuple[Marks | None, Marks | None]:
     """The ratings and the choice in a whole reply, each None where it cannot be read.
 
-    >>> from fullbench.nouns.ballot import Score
+    >>> from fullbench.core.ballot import Score
     >>> parts("IMAGE-1 RATING: 7\\nIMAGE-2 RATING: 8\\nBETTER IMAGE: 0", Score(1, 10), 2)
     ((7.0, 8.0), (0.5, 0.5))
     """

@@ -33,8 +33,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fullbench.nouns.ballot import Ruling, Style
-from fullbench.nouns.thought import CLOSES, END, thought_of
+from fullbench.core.ballot import Ruling, Style
+from fullbench.core.reasoning_tags import CLOSES, END, thought_of
 from fullbench.parsing.bracket_verdicts import LISTED, MARKER, Markers
 from fullbench.parsing.ballot_forms import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, PROSE, Claim, Form, Marks, trim
 from fullbench.parsing.hypotheticals import mentioned

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fullbench.nouns.ballot import Ballot
-from fullbench.nouns.rubric import code
-from fullbench.nouns.thought import thought_of
+from fullbench.core.ballot import Ballot
+from fullbench.core.rubric import code
+from fullbench.core.reasoning_tags import thought_of
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, Claim, Form, Marks
 from fullbench.parsing.numbers import ValueForm
@@ -26,7 +26,7 @@ def point_in(text: str, criterion: str, form: Ballot, *, cut: bool = False) -> M
 
     In a reply that was `cut` off, a line counts only where another one follows it: its value may go on.
 
-    >>> from fullbench.nouns.ballot import Likert
+    >>> from fullbench.core.ballot import Likert
     >>> point_in(f"POINT {code('colour')}: yes", "colour", Likert(("no", "yes")))
     (2.0,)
     """

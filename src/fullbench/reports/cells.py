@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from fullbench.figures.gaps import EMPTY
 from fullbench.hygiene import neutral
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import HEADINGS
-from fullbench.nouns.note import Note, listed
-from fullbench.nouns.table import Cell, Column, Table, sort_value
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import HEADINGS
+from fullbench.core.note import Note, listed
+from fullbench.core.table import Cell, Column, Table, sort_value
 
 OBSERVATIONS = HEADINGS["n"]
 _COUNT = re.compile(r"\b(over|of) \d+ (clusters|groups)\b")
@@ -94,7 +94,7 @@ def is_fault(column: Column, cell: Cell) -> bool:
 def notes(table: Table) -> list[str]:
     """The notes of a table, and how its intervals were made where its cells know.
 
-    >>> from fullbench.nouns.estimate import Estimate
+    >>> from fullbench.core.estimate import Estimate
     >>> cell = Estimate(0.5, 0.4, 0.6, 90, method="percentile bootstrap over 30 clusters, 1000 resamples")
     >>> notes(Table("t", "T", ("a",), ((cell,), (None,))))
     ['Intervals (95 %): percentile bootstrap over clusters, 1000 resamples.']

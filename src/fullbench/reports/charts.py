@@ -40,9 +40,9 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.nouns.digests import digest
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Table
+from fullbench.core.digests import digest
+from fullbench.core.note import Note
+from fullbench.core.table import Table
 from fullbench.reports.cells import plain, rounded
 from fullbench.reports.drawing import KINDS, LEADS, Spec
 from fullbench.reports.files import write_file

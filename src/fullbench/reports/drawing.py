@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Column, Table, sort_value
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Column, Table, sort_value
 from fullbench.reports.cells import decimals, plain, rounded, show
 from fullbench.reports.palette import ACCENT, INK, MUTED
 from fullbench.reports.quadrants import SQUARE, corners, guides

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from fullbench.errors import InputError
 from fullbench.files.toml import read_toml
-from fullbench.nouns.doors import did_you_mean
+from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.reports.logos import Logo
 
 UNNAMED = "fullbench"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Cell, Table, sort_value
+from fullbench.core.estimate import Estimate
+from fullbench.core.table import Cell, Table, sort_value
 from fullbench.reports.cells import decimals, is_fault, numeric, show
 from fullbench.reports.logos import Logo
 from fullbench.reports.names import Named

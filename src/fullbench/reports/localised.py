@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import WORD, Note, say
-from fullbench.nouns.table import Cell, Column, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import WORD, Note, say
+from fullbench.core.table import Cell, Column, Table
 from fullbench.reports.words import Language, labels, messages
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from fullbench.pixels import eight_bits, upright
 
 SIDE = 64

@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from fullbench.errors import InputError
 from fullbench.files.toml import read_toml
-from fullbench.nouns.digests import digest
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Column, Table
+from fullbench.core.digests import digest
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Column, Table
 from fullbench.reports.logos import Logo
 
 WHO = frozenset({"judge", "contestant", "other judge", "other", "against", "reviewer", "newcomer", "model", "who"})

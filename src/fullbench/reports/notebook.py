@@ -7,14 +7,14 @@ from html import escape
 from typing import Any
 
 from fullbench.errors import MissingExtra
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item, Part
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.shown import show_with
-from fullbench.nouns.table import Table, Tables
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.item import Item, Part
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.notebook_display import show_with
+from fullbench.core.table import Table, Tables
+from fullbench.core.verdict import Verdict
 
 ROWS = 20
 """So many verdicts of a record are shown."""

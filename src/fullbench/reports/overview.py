@@ -9,11 +9,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from fullbench.nouns.call import Usage
-from fullbench.nouns.note import Note, sentences
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.call import Usage
+from fullbench.core.note import Note, sentences
+from fullbench.core.record import Record
+from fullbench.core.table import Table
+from fullbench.core.verdict import Verdict
 from fullbench.reports.files import write_file
 from fullbench.reports.imprint import Imprint
 from fullbench.reports.names import ShownNames

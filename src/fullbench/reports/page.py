@@ -16,14 +16,14 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import MissingExtra
-from fullbench.nouns.call import Usage
-from fullbench.nouns.digests import once
-from fullbench.nouns.item import SENSITIVE, Item
-from fullbench.nouns.note import WORD, Note
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Column, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.call import Usage
+from fullbench.core.digests import once
+from fullbench.core.item import SENSITIVE, Item
+from fullbench.core.note import WORD, Note
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.table import Column, Table
+from fullbench.core.verdict import Verdict
 from fullbench.pixels import eight_bits, transparent, upright
 from fullbench.pixels import veiled as under_a_veil
 from fullbench.reports import charts

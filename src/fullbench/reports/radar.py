@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.reports.palette import GRID, MUTED
 
 _RINGS = 5

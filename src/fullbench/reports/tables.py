@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from fullbench.errors import InputError
 from fullbench.hygiene import no_formula
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note, pack, unpack
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note, pack, unpack
+from fullbench.core.table import Cell, Table
 from fullbench.reports.cells import is_fault, notes, numeric, with_n
 from fullbench.reports.files import write_file
 from fullbench.reports.typed import packed_hint, typed_columns, types, unpacked_hint, with_said

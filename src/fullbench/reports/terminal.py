@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from fullbench.nouns.table import Column, Table
+from fullbench.core.table import Column, Table
 from fullbench.reports.cells import is_fault, notes, numeric, plain, with_n
 
 _GAP = 3

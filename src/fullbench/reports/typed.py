@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fullbench.nouns.note import Note, pack, unpack
-from fullbench.nouns.table import Cell, Column, Table
+from fullbench.core.note import Note, pack, unpack
+from fullbench.core.table import Cell, Column, Table
 
 
 def types(table: Table) -> dict[str, Any]:

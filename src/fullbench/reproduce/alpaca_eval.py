@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.files.released import released_rows
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.reproduction import Reproduced, Reproduction
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.core.table import Cell, Table
 
 NAME = "alpaca_eval"
 DRAW = 1.5

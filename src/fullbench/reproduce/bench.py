@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.nouns.benchmark import Benchmark, Late
-from fullbench.nouns.reproduction import Brought
+from fullbench.core.benchmark import Benchmark, Late
+from fullbench.core.reproduction import Brought
 
 
 def released(name: str, paper: str, module: str, verdicts: str = "") -> Benchmark:

@@ -9,8 +9,8 @@ from itertools import combinations
 from pathlib import Path
 
 from fullbench.files.released import released_rows
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.reproduction import Reproduced, Reproduction
+from fullbench.core.estimate import Estimate
+from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.reproduce.numbers import printed
 from fullbench.stats.agreement import accuracy, cohen_kappa, f1, precision, recall
 from fullbench.stats.raters import fleiss_kappa

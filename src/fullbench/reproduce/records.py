@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fullbench.files.released import released_rows
-from fullbench.nouns.digests import digest
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import PEOPLE, Fault, Verdict
+from fullbench.core.digests import digest
+from fullbench.core.record import Record
+from fullbench.core.verdict import PEOPLE, Fault, Verdict
 from fullbench.reproduce import alpaca_eval, pandalm, vicuna_oa, wildvision_bench
 
 CHOICE, SOFT = "choice+tie", "real:0-1"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.files.released import released, released_rows
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.reproduction import Reproduced, Reproduction
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.core.table import Cell, Table
 from fullbench.reproduce.numbers import columns
 from fullbench.stats.agreement import pearson
 from fullbench.stats.ratings import Ratings, bradley_terry_of_wins

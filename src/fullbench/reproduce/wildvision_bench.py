@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.files.released import released, released_rows
-from fullbench.nouns.reproduction import Reproduced, Reproduction
+from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.reproduce.numbers import columns, printed
 from fullbench.stats.ratings import bradley_terry
 from fullbench.stats.shares import wilson

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats import weighted
 from fullbench.stats.arrays import Floats, Ints, Numbers, codes, column
 from fullbench.stats.bootstrap import bootstrap

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

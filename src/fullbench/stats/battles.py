@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, coded, column, narrow_duels
 from fullbench.stats.bootstrap import Labels, Sample
 from fullbench.stats.clusters import Spread

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, codes, columns
 from fullbench.stats.clusters import Scale, Spread, around, of_one_item, p_of_zero
 

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Floats
 from fullbench.stats.quantiles import student_quantile
 

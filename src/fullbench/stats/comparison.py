@@ -8,7 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 from fullbench.stats.agreement import Options
 from fullbench.stats.arrays import Bools, Floats, Numbers, column, columns
 from fullbench.stats.bootstrap import Statistic, bootstrap

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Floats, Ints, codes
 
 # keeps logarithms finite where a rater never gave a label

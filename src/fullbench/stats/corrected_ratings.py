@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints, Numbers, duels
 from fullbench.stats.clusters import NO_SPREAD, ONE_ITEM
 from fullbench.stats.graphs import strong_components, weak_components

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Floats
 
 SPREAD = 2.0

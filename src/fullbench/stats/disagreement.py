@@ -15,7 +15,7 @@ from math import factorial
 
 import numpy as np
 
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 from fullbench.stats.arrays import Bools, Floats, Ints
 from fullbench.stats.clusters import cluster_mean
 from fullbench.stats.joint import Joint, JudgeFit, Votes

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 from fullbench.stats.arrays import Floats, Ints, Numbers, duels
 
 Draw = Literal["orders", "bootstrap"]

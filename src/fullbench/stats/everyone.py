@@ -19,8 +19,8 @@ from typing import Unpack
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Bools, Floats
 from fullbench.stats.battles import Battles
 from fullbench.stats.clusters import ONE_ITEM, unseen

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Bools, Floats, Numbers, codes, column
 
 Evenness = Callable[[Numbers], float]

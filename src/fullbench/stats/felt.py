@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.clusters import Scale
 

@@ -21,8 +21,8 @@ from functools import lru_cache
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Floats, Ints, Numbers, codes, column
 from fullbench.stats.quantiles import student_quantile
 

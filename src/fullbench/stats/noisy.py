@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.clusters import Scale, Spread, around, p_of_zero
 from fullbench.stats.felt import felt

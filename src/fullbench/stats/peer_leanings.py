@@ -23,7 +23,7 @@ from itertools import combinations
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Floats
 from fullbench.stats.joint import Votes, joint
 

@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Floats, Numbers, column
 from fullbench.stats.peers import Consensus, Initial, Over, Peers, Scale, upme
 

@@ -8,8 +8,8 @@ from typing import Unpack
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats import weighted
 from fullbench.stats.agreement import SHARE, SIGNED, Options, accuracy
 from fullbench.stats.bootstrap import bootstrap

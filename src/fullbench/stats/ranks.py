@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 from fullbench.stats.arrays import Bools, Floats
 from fullbench.stats.battles import Moves
 from fullbench.stats.everyone import Everyone

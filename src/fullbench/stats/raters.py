@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats.agreement import SIGNED, Options
 from fullbench.stats.arrays import Floats, codes, column
 from fullbench.stats.bootstrap import Labels, bootstrap

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Numbers, codes, column
 from fullbench.stats.bootstrap import Labels
 from fullbench.stats.clusters import cluster_mean

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.battles import Battles
 from fullbench.stats.clusters import cluster_mean

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Bools, Floats, Ints
 from fullbench.stats.graphs import strong_components
 

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats.arrays import Floats, Ints
 from fullbench.stats.battles import Battles, Moves
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from fullbench.errors import InputError
 from fullbench.figures.about import RANK
 from fullbench.files.readers import read_rows
-from fullbench.nouns.table import Cell
+from fullbench.core.table import Cell
 
 _NAME = "contestant"
 

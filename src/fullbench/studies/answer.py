@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import Call, Usage
-from fullbench.nouns.item import Item
-from fullbench.nouns.model import Model, Prompt, Reply
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Failure
+from fullbench.core.call import Call, Usage
+from fullbench.core.item import Item
+from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.response import Response
+from fullbench.core.verdict import Failure
 from fullbench.pixels import is_black
 from fullbench.studies import specs as named
 from fullbench.studies.engines import (

@@ -12,9 +12,9 @@ from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import RULES
 from fullbench.figures.standings import standings
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Table
 from fullbench.stats.joining import VOTE_RULES
 from fullbench.stats.ties import Ties
 

@@ -12,13 +12,13 @@ from fullbench.figures.leaderboard import Settings
 from fullbench.files.nouns import read_responses
 from fullbench.files.pictures import allowing, without_pictures
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model
-from fullbench.nouns.note import Note
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
+from fullbench.core.benchmark import Benchmark
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model
+from fullbench.core.note import Note
+from fullbench.core.response import Response
+from fullbench.core.table import Table
 from fullbench.studies import plan, specs
 from fullbench.studies.answer import answer as answer_all
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Tally

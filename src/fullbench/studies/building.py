@@ -15,7 +15,7 @@ from fullbench.errors import InputError, Unscorable
 from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.judges.scorers.pictures import decode
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from fullbench.pixels import encoded
 from fullbench.registry import function
 from fullbench.studies.export import export

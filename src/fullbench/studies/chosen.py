@@ -9,8 +9,8 @@ from fullbench.files.fields import Fields
 from fullbench.files.nouns import samples_of
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import write_rows
-from fullbench.nouns.case import Case
-from fullbench.nouns.record import Record
+from fullbench.core.case import Case
+from fullbench.core.record import Record
 
 Panel = tuple[str, frozenset[tuple[str, int]], str]
 """An item, which answers to it are judged together (contestants with the numbers of their samples), and on which

@@ -10,11 +10,11 @@ from itertools import groupby, permutations
 from typing import Protocol
 
 from fullbench.errors import InputError
-from fullbench.nouns.case import Case, Orders
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.case import Case, Orders
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
 
 LEFT_OUT = ("refusals", "short")
 FEWEST = 3

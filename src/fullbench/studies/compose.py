@@ -10,13 +10,13 @@ from fullbench.errors import InputError, Unscorable
 from fullbench.files.pictures import read_picture
 from fullbench.judges.scorers.pictures import decode
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Language
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.model import Model
-from fullbench.nouns.note import Note
-from fullbench.nouns.picture import SUFFIXES, Picture
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.ballot import Language
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.model import Model
+from fullbench.core.note import Note
+from fullbench.core.picture import SUFFIXES, Picture
+from fullbench.core.table import Cell, Table
 from fullbench.studies import rewording
 from fullbench.studies.answer import answer
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally

@@ -12,19 +12,19 @@ from fullbench.errors import InputError, ModelError, UserError
 from fullbench.figures.about import with_about
 from fullbench.figures.panels import with_views
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model
-from fullbench.nouns.note import Note, sentence
-from fullbench.nouns.panel import View, is_view
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.shown import Shown
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.ballot import ballot
+from fullbench.core.benchmark import Benchmark
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model
+from fullbench.core.note import Note, sentence
+from fullbench.core.panel import View, is_view
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.notebook_display import Shown
+from fullbench.core.table import Table
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.studies import plan, specs, views
 from fullbench.studies.about import read_about
 from fullbench.studies.answer import answer

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fullbench.errors import InputError
-from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.response import Response
+from fullbench.core.benchmark import Benchmark
+from fullbench.core.case import Case
+from fullbench.core.judge import Judge
+from fullbench.core.response import Response
 from fullbench.studies.engines import Stop, Tally
 
 MOST_TRIALS = 1_000_000

@@ -18,10 +18,10 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.files.writers import Columns, replacing, write_rows
-from fullbench.nouns.item import SENSITIVE, Item, Part
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
+from fullbench.core.item import SENSITIVE, Item, Part
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.response import Response
 
 
 def preferences(record: Record, judge: str, *, margin: float = 0.0) -> Iterator[tuple[Item, Response, Response]]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fullbench.errors import InputError
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item
+from fullbench.core.digests import digest
+from fullbench.core.item import Item
 
 DATASET = "dataset"
 

@@ -17,11 +17,11 @@ from fullbench.columns.table import STUDY
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.succession import Succession, successions
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.record import Duel, Record
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.record import Duel, Record
+from fullbench.core.table import Cell, Table
 from fullbench.stats.joint import Joint, Votes, joint
 from fullbench.studies import seated
 

@@ -8,7 +8,7 @@ from fullbench.errors import InputError
 from fullbench.files.fields import Fields
 from fullbench.files.readers import read_rows
 from fullbench.judges.examples import Example
-from fullbench.nouns.ballot import ballot as ballot_of
+from fullbench.core.ballot import ballot as ballot_of
 
 
 def read_examples(path: Path) -> tuple[Example, ...]:

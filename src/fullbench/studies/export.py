@@ -9,8 +9,8 @@ from pathlib import Path
 from fullbench.errors import InputError
 from fullbench.files.nouns import write_items, write_responses, write_verdicts
 from fullbench.files.writers import replacing
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.record import Record
+from fullbench.core.verdict import Verdict
 from fullbench.studies.chosen import write_panels
 
 _STUDY = """\

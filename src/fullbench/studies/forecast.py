@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from fullbench.models.settings import Limits
-from fullbench.nouns.call import Usage
-from fullbench.nouns.model import Model, Prompt
+from fullbench.core.call import Usage
+from fullbench.core.model import Model, Prompt
 
 TOKENS_OUT = {"direct": 8, "analyze": 300, "steps": 300, "answer": 300}
 SECONDS = {"direct": 2.0, "analyze": 10.0, "steps": 10.0, "answer": 10.0}

@@ -16,12 +16,12 @@ from itertools import combinations
 import numpy as np
 
 from fullbench.errors import InputError
-from fullbench.nouns.case import Case
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.case import Case
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.note import Note, word
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
 from fullbench.stats.arrays import Floats
 from fullbench.stats.sequences import Look, look, next_matches
 from fullbench.studies.engines import Budget, Stop, Tally, Watch

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge, models_of
-from fullbench.nouns.verdict import Circumstances, Failure, Verdict
+from fullbench.core.case import Case
+from fullbench.core.judge import Judge, models_of
+from fullbench.core.verdict import Circumstances, Failure, Verdict
 from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import specs as named
 from fullbench.studies.engines import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.verdict import Verdict
 
 Place = tuple[str, str, int, str, int]
 """Case, judge, trial, rater and revision: what there is one verdict of at most."""

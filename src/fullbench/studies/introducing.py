@@ -7,8 +7,8 @@ import warnings
 from fullbench.errors import DataWarning
 from fullbench.ledger.accounts import Role
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model
 
 
 def introduce(ledger: Ledger, role: Role, who: Judge | Model) -> tuple[str, ...]:

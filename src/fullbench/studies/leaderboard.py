@@ -17,15 +17,15 @@ from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings, battles
 from fullbench.figures.matches import Matches, settle
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge, models_of, prompts_of
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge, models_of, prompts_of
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally, Watch
 from fullbench.studies.hear import hear
 

@@ -12,11 +12,11 @@ from fullbench.files.nouns import read_items, read_verdicts
 from fullbench.files.pictures import allowing, without_pictures
 from fullbench.ledger.naming import voter
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.benchmark import Benchmark
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.table import Table
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.studies.limited import left_by_limit
 from fullbench.studies.study import Study
 from fullbench.studies.verified import read_answers, without_unverified

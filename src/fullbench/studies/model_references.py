@@ -11,11 +11,11 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.judges.templates import Template
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Language
-from fullbench.nouns.item import Item, Turn
-from fullbench.nouns.model import DECLINED, Model
-from fullbench.nouns.response import Response
-from fullbench.nouns.text import language_of
+from fullbench.core.ballot import Language
+from fullbench.core.item import Item, Turn
+from fullbench.core.model import DECLINED, Model
+from fullbench.core.response import Response
+from fullbench.core.text import language_of
 from fullbench.studies.answer import answer
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.studies.progress import watching

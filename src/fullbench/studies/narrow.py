@@ -12,10 +12,10 @@ import numpy as np
 from fullbench.columns.builder import Builder, verdict_rows
 from fullbench.columns.table import STUDY, Columns
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.record import verdict_digest
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.judge import Judge
+from fullbench.core.record import verdict_digest
+from fullbench.core.verdict import Verdict
 
 _WIDTH = 32
 _BLOCK = 1 << 14
@@ -39,7 +39,7 @@ def read(verdicts: Iterable[Verdict]) -> tuple[Columns, str]:
 
 
 def _joined(digests: bytearray) -> str:
-    """The digest of a sorted list of digests, as `nouns.digests.digest` would spell it, without making the list."""
+    """The digest of a sorted list of digests, as `core.digests.digest` would spell it, without making the list."""
     # In place, block by block: there are as many of them as there are verdicts.
     ordered = np.frombuffer(digests, dtype="S16")
     ordered.sort()

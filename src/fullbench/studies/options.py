@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fullbench.errors import InputError
-from fullbench.nouns.doors import did_you_mean
-from fullbench.nouns.panel import is_view
+from fullbench.core.plugin_entry_points import did_you_mean
+from fullbench.core.panel import is_view
 
 JUDGING = "judging"
 Types = type | tuple[type, ...]

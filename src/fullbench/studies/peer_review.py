@@ -20,19 +20,19 @@ from fullbench.judges.peer_review.wording import Wording, shipped
 from fullbench.judges.prompted import Mode, PromptedJudge
 from fullbench.judges.templates import Template
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case, Orders
-from fullbench.nouns.criteria import CORRECTNESS
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model, takes_schemas
-from fullbench.nouns.note import Note
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.call import Usage
+from fullbench.core.case import Case, Orders
+from fullbench.core.rubric import CORRECTNESS
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model, takes_schemas
+from fullbench.core.note import Note
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.stats.peer_readings import USUAL as USUAL_READING
 from fullbench.stats.peers import Initial
 from fullbench.studies import plan

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.files.pictures import read_picture
-from fullbench.nouns.picture import SUFFIXES, Picture
+from fullbench.core.picture import SUFFIXES, Picture
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from typing import Generic, TypeVar
 from fullbench.errors import InputError
 from fullbench.judges.sheets import SheetJudge, response_of
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import WITHOUT_PICTURES, Item
-from fullbench.nouns.judge import Judge, models_of, prompts_of
-from fullbench.nouns.model import Model, Prompt
-from fullbench.nouns.note import Note
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.case import Case
+from fullbench.core.column_labels import headings
+from fullbench.core.item import WITHOUT_PICTURES, Item
+from fullbench.core.judge import Judge, models_of, prompts_of
+from fullbench.core.model import Model, Prompt
+from fullbench.core.note import Note
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
 from fullbench.studies.engines import LOOKUP, Budget, Key
 from fullbench.studies.forecast import SECONDS, TOKENS_OUT, Load, Seen, duration, weighed
 from fullbench.studies.progress import clock

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from fullbench.hygiene import terminal
-from fullbench.nouns.call import Usage
+from fullbench.core.call import Usage
 from fullbench.studies.engines import Tally, Watch
 
 if TYPE_CHECKING:

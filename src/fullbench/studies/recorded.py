@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench.nouns.reproduction import Brought
+from fullbench.core.reproduction import Brought
 from fullbench.registry import benchmark as benchmark_named
 
 

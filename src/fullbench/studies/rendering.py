@@ -12,10 +12,10 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.judges.examples import Example
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt, Reply
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt, Reply
+from fullbench.core.verdict import Verdict
 
 _SAME = ("mode", "sight", "reference", "language", "criteria", "resample", "form", "sees", "rules_tag")
 """Settings that a judge is made with under the very names that it declares them by."""

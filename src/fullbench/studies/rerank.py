@@ -10,13 +10,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from fullbench.nouns import case as nouns_case
-from fullbench.nouns.ballot import Ballot
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core import case as nouns_case
+from fullbench.core.ballot import Ballot
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from fullbench.studies.study import panel_size
 
 Place = tuple[str, str, int]

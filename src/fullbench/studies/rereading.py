@@ -9,9 +9,9 @@ from typing import Any
 
 from fullbench.judges.shown import read_reply
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import NOTHING, Call
-from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import PEOPLE, Reader, Verdict
+from fullbench.core.call import NOTHING, Call
+from fullbench.core.case import Case
+from fullbench.core.verdict import PEOPLE, Reader, Verdict
 
 CHUNK = 500
 

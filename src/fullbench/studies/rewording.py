@@ -21,14 +21,14 @@ from fullbench.files.fields import Fields
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns
 from fullbench.judges.templates import Template
-from fullbench.nouns.ballot import Language
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item, Turn
-from fullbench.nouns.model import DECLINED
-from fullbench.nouns.note import Note
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.text import language_of
+from fullbench.core.ballot import Language
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item, Turn
+from fullbench.core.model import DECLINED
+from fullbench.core.note import Note
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
+from fullbench.core.text import language_of
 
 REWRITES = 5
 Reason = Literal["factual error", "does not follow", "incomplete", "common-sense mistake"]

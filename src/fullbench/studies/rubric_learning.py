@@ -19,16 +19,16 @@ import numpy.typing as npt
 from fullbench.errors import InputError, Undefined
 from fullbench.figures.clustered import scale_of
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
-from fullbench.nouns.digests import digest
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note, sentence
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.rubric import Criterion
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.digests import digest
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.note import Note, sentence
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.rubric import Criterion
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.stats import weighted
 from fullbench.stats.bootstrap import bootstrap
 

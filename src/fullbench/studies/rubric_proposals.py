@@ -15,13 +15,13 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.files.writers import replacing
 from fullbench.judges.templates import Template
-from fullbench.nouns.ballot import Language
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import REQUEST, Item
-from fullbench.nouns.model import DECLINED, Model
-from fullbench.nouns.response import Response
-from fullbench.nouns.rubric import Criterion, criteria_of
-from fullbench.nouns.text import language_of
+from fullbench.core.ballot import Language
+from fullbench.core.digests import digest
+from fullbench.core.item import REQUEST, Item
+from fullbench.core.model import DECLINED, Model
+from fullbench.core.response import Response
+from fullbench.core.rubric import Criterion, criteria_of
+from fullbench.core.text import language_of
 from fullbench.studies.answer import answer
 from fullbench.studies.engines import Tally
 from fullbench.studies.model_references import Going

@@ -9,13 +9,13 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.files.toml import read_toml
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge, models_of
-from fullbench.nouns.response import Response
-from fullbench.nouns.rubric import RUBRIC, Criterion, Rubric, criteria_of, own_criteria
+from fullbench.core.ballot import ballot
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge, models_of
+from fullbench.core.response import Response
+from fullbench.core.rubric import RUBRIC, Criterion, Rubric, criteria_of, own_criteria
 from fullbench.studies import specs
 from fullbench.studies.study import Study
 

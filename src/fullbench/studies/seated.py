@@ -13,12 +13,12 @@ from fullbench.figures.means import tables as mean_tables
 from fullbench.figures.panels import rulings, with_views
 from fullbench.figures.viewing import Place
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.note import Note
-from fullbench.nouns.panel import View, is_view
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
-from fullbench.nouns.text import one_beginning
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.note import Note
+from fullbench.core.panel import View, is_view
+from fullbench.core.record import Record
+from fullbench.core.table import Table
+from fullbench.core.text import one_beginning
+from fullbench.core.verdict import Verdict
 from fullbench.studies.sight import counted
 
 

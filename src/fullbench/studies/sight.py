@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from fullbench.errors import InputError
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import WITHOUT_PICTURES, Item
-from fullbench.nouns.judge import Judge, kind_of
-from fullbench.nouns.model import Model
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Table
+from fullbench.core.case import Case
+from fullbench.core.item import WITHOUT_PICTURES, Item
+from fullbench.core.judge import Judge, kind_of
+from fullbench.core.model import Model
+from fullbench.core.note import Note
+from fullbench.core.table import Table
 
 
 def looks(judge: Judge) -> bool:

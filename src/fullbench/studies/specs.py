@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import quote
 
 from fullbench.errors import InputError
-from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.doors import spec_meant
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model
+from fullbench.core.benchmark import Benchmark
+from fullbench.core.plugin_entry_points import spec_meant
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model
 from fullbench.registry import Spec, judging, load, names
 from fullbench.registry import benchmark as benchmark_named
 from fullbench.registry import model as model_of

@@ -10,14 +10,14 @@ from typing import Any, get_args
 
 from fullbench.errors import InputError
 from fullbench.files.toml import read_toml
-from fullbench.nouns.ballot import Ballot, Choice, Ranking, ballot
-from fullbench.nouns.case import ORDERS, Case, Meetings, Orders
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.doors import did_you_mean
-from fullbench.nouns.item import Item
-from fullbench.nouns.panel import CASCADE, PANEL, is_view
-from fullbench.nouns.response import Response
-from fullbench.nouns.rubric import RUBRIC
+from fullbench.core.ballot import Ballot, Choice, Ranking, ballot
+from fullbench.core.case import ORDERS, Case, Meetings, Orders
+from fullbench.core.case import cases as cases_of
+from fullbench.core.plugin_entry_points import did_you_mean
+from fullbench.core.item import Item
+from fullbench.core.panel import CASCADE, PANEL, is_view
+from fullbench.core.response import Response
+from fullbench.core.rubric import RUBRIC
 from fullbench.reports.imprint import Imprint
 from fullbench.reports.names import ShownNames
 from fullbench.studies.cleaning import LEFT_OUT

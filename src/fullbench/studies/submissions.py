@@ -12,12 +12,12 @@ from fullbench.figures.history import Step, table
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.leaderboard import boards as boards_of
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
 
 _SHOWN = 3
 

@@ -21,17 +21,17 @@ from fullbench.figures.panels import with_views
 from fullbench.files.frames import items_of, labels_of, responses_of
 from fullbench.files.pictures import allowing
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Ballot
-from fullbench.nouns.case import Case, Meetings, Orders
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.rubric import OWN
-from fullbench.nouns.table import Tables
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.ballot import Ballot
+from fullbench.core.case import Case, Meetings, Orders
+from fullbench.core.digests import digest
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.rubric import OWN
+from fullbench.core.table import Tables
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.reports import notebook as _drawn  # noqa: F401 (what comes back can be drawn)
 from fullbench.studies import answer as answering
 from fullbench.studies import hear as hearing

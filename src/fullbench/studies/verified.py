@@ -6,11 +6,11 @@ from collections.abc import Container, Iterable
 from pathlib import Path
 
 from fullbench.files.nouns import read_responses
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.note import Note
+from fullbench.core.response import Response
+from fullbench.core.table import Table
 
 VERIFIED = "verified"
 """The tag that says `yes` or `no`."""

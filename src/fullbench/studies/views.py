@@ -9,12 +9,12 @@ from functools import partial
 from fullbench.errors import InputError
 from fullbench.figures.cascades import for_the_large
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.note import Note
-from fullbench.nouns.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
-from fullbench.nouns.rubric import RUBRIC
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.case import Case
+from fullbench.core.judge import Judge
+from fullbench.core.note import Note
+from fullbench.core.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
+from fullbench.core.rubric import RUBRIC
+from fullbench.core.verdict import PEOPLE
 from fullbench.studies.engines import Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.hear import hear
 from fullbench.studies.progress import watching

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.item import WITHHELD, Item
-from fullbench.nouns.record import Record
+from fullbench.core.item import WITHHELD, Item
+from fullbench.core.record import Record
 
 _OF_QUESTION = frozenset({"family", "images", "dataset", "language", "task"})
 """The tags that say what kind of question an item is, and nothing of its answer."""

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fullbench.errors import UserError
-from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.benchmark import Benchmark
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 from fullbench.testing.hooks import CHECKS, Checked, CountingJudge
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.nouns import doors
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.benchmark import Benchmark
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge, kind_of, models_of
-from fullbench.nouns.model import Model, Prompt, Reply
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Failure, Verdict
+from fullbench.core import plugin_entry_points
+from fullbench.core.ballot import ballot
+from fullbench.core.benchmark import Benchmark
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge, kind_of, models_of
+from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Failure, Verdict
 from fullbench.parsing import read
 
 
@@ -216,9 +216,9 @@ def _submission(checked: Checked) -> None:
     _answers(responses, checked)
 
 
-def _entered(kind: doors.Kind, named: Mapping[str, str] | None) -> None:
+def _entered(kind: plugin_entry_points.Kind, named: Mapping[str, str] | None) -> None:
     for name in named or {}:
-        assert name in doors.names(kind), f"{name!r} is not installed behind the door {kind}"
+        assert name in plugin_entry_points.names(kind), f"{name!r} is not installed behind the door {kind}"
 
 
 def _tasks(checked: Checked) -> None:

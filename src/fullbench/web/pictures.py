@@ -24,8 +24,8 @@ from sqlalchemy.exc import IntegrityError
 
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures import PictureFolder
-from fullbench.nouns.item import SENSITIVE
-from fullbench.nouns.picture import Picture, media_type
+from fullbench.core.item import SENSITIVE
+from fullbench.core.picture import Picture, media_type
 from fullbench.picture_metadata import STRIPPED_MEDIA, UnparsablePictureError, strip_metadata
 from fullbench.reports.page import shrunk
 from fullbench.web.accounts.tables import uploads, users

@@ -14,7 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from fullbench.errors import UserError
-from fullbench.nouns.note import Note, sentence
+from fullbench.core.note import Note, sentence
 from fullbench.web import guard, pages, shield
 from fullbench.web.words import key
 

@@ -11,7 +11,7 @@ import pytest
 from fullbench import Case, Item, Response, Score, Verdict
 from fullbench.benchmarks.align_mm.quadrants import INFINITE, quadrants
 from fullbench.benchmarks.align_mm.tables import tables
-from fullbench.nouns.record import Record
+from fullbench.core.record import Record
 
 MARKS = {
     "rock": lambda seed, variant: 6 + seed % 3,

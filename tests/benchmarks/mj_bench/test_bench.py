@@ -12,8 +12,8 @@ from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED
 from fullbench.judges.scorers.classical import measure
 from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
 from fullbench.models.offline import OfflineModel
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.table import Table
+from fullbench.core.ballot import Choice
+from fullbench.core.table import Table
 from fullbench.testing import check_benchmark
 
 

@@ -10,14 +10,14 @@ from statistics import fmean, pstdev
 import pytest
 
 from fullbench.benchmarks.mj_bench.bench import mj_bench
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import ballot
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.table import Table
+from fullbench.core.verdict import Verdict
 
 Rows = list[dict]
 SCALE = ballot("real:0-10")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.verdict import PEOPLE
 from fullbench.parsing.rating_lines import parts
 from tests.cli.test_judge import cli, write
 from tests.judges.scorers.making import encoded, texture
@@ -170,7 +170,7 @@ def test_the_protocol_can_be_chosen_and_what_is_wrong_in_it_is_said(cli, release
 
 
 def test_half_a_reply_gives_the_half_that_it_has():
-    from fullbench.nouns.ballot import Likert, Score
+    from fullbench.core.ballot import Likert, Score
 
     scale = Score(1, 10)
     assert parts("IMAGE-1 RATING: 7\nIMAGE-2 RATING: 8", scale, 2) == ((7.0, 8.0), None)

@@ -11,7 +11,7 @@ import pytest
 from fullbench.benchmarks.mj_bench import asking
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.verdict import PEOPLE
 from fullbench.studies import specs
 from tests.benchmarks.mj_bench.test_sources import released
 from tests.cli.test_judge import cli, data, write

@@ -18,8 +18,8 @@ from fullbench.errors import Undefined
 from fullbench.figures.judging import meet
 from fullbench.figures.probes import LENGTHENS
 from fullbench.judges.prompted import Example
-from fullbench.nouns.model import Reply
-from fullbench.nouns.record import Record
+from fullbench.core.model import Reply
+from fullbench.core.record import Record
 from fullbench.testing import check_benchmark
 from tests.making import Talker, png, words
 

@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.benchmarks.reward import bench
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.verdict import PEOPLE
 from fullbench.testing import check_benchmark
 from tests.cli.test_judge import cli
 from tests.making import png

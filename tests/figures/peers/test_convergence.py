@@ -14,13 +14,13 @@ from fullbench.figures.peers.reviews import Reviews
 from fullbench.figures.peers.tables import tables
 from fullbench.figures.peers.truth import Truth
 from fullbench.judges.peer_review.asking import BALLOT
-from fullbench.nouns.case import Case
-from fullbench.nouns.criteria import CORRECTNESS, VISUAL
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.table import Table
+from fullbench.core.verdict import Verdict
 
 NAMES = ("ant", "bee", "cat", "dog")
 SKILL = {"ant": 4.0, "bee": 3.0, "cat": 2.0, "dog": 1.0}

@@ -6,12 +6,12 @@ import pytest
 
 from fullbench.figures.peers.people import against_people, settled
 from fullbench.judges.peer_review.asking import BALLOT
-from fullbench.nouns.case import Case
-from fullbench.nouns.criteria import CORRECTNESS
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.rubric import CORRECTNESS
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 
 
 @pytest.mark.parametrize(

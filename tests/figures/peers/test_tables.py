@@ -20,13 +20,13 @@ from fullbench.judges.peer_review.asking import (
     questions,
     writing,
 )
-from fullbench.nouns.case import Case
-from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from fullbench.reports.charts import chart
 from tests.making import png
 

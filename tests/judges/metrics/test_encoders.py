@@ -16,7 +16,7 @@ from nltk.translate.meteor_score import single_meteor_score
 from fullbench import Case, Choice, InputError, Item, Picture, Response, Score
 from fullbench.errors import MissingExtra
 from fullbench.judges.metrics.judges import bertscore, clipscore, refclipscore
-from fullbench.nouns.judge import kind_of
+from fullbench.core.judge import kind_of
 from fullbench.studies.sight import looks
 from tests.journeys.commands import cells, cli, write_rows
 from tests.judges.metrics.test_metrics import NoSynonyms

@@ -20,11 +20,11 @@ from fullbench.judges.metrics.embedded import Spelling, bert_score
 from fullbench.judges.metrics.judges import bleu, cider, cider_over, judge_by, meteor, rouge, spelling
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
 from fullbench.judges.metrics.stems import porter
-from fullbench.nouns.ballot import Choice, Likert, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.text import words_of
+from fullbench.core.ballot import Choice, Likert, Score
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.text import words_of
 from fullbench.registry import names
 from fullbench.studies import specs
 from fullbench.studies.specs import judge

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from fullbench import Case, Choice, Item, Picture, Response
-from fullbench.nouns.ballot import Ballot
+from fullbench.core.ballot import Ballot
 
 
 def texture(seed: int = 0, side: int = 64) -> Image.Image:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.judges.scorers.hpsv3 import TOKEN, HpsV3Scorer, fitted, wording
-from fullbench.nouns.number import Number
+from fullbench.core.number_ballot import Number
 from tests.judges.scorers.making import case, picture, texture
 
 TEMPLATE = (

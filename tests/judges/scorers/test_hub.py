@@ -9,7 +9,7 @@ from fullbench.errors import InputError
 from fullbench.judges.scorers import factories
 from fullbench.judges.scorers.hub import KINDS, AestheticScorer, ContrastScorer, MatchScorer, RewardScorer
 from fullbench.judges.scorers.scorer import Scorer, ScorerJudge
-from fullbench.nouns.case import cases as cases_of
+from fullbench.core.case import cases as cases_of
 from fullbench.studies.specs import judge as judge_of
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, picture, texture

@@ -63,8 +63,8 @@ def test_scores_through_a_server_are_those_of_the_model_itself(cli, tmp_path, se
 
 
 def test_a_broken_picture_is_recused_with_the_servers_reason_and_the_rest_are_scored(server):
-    from fullbench.nouns.number import Number
-    from fullbench.nouns.picture import Picture
+    from fullbench.core.number_ballot import Number
+    from fullbench.core.picture import Picture
     from fullbench.studies import specs
     from tests.judges.scorers.making import case, picture
 

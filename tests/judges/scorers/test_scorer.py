@@ -15,8 +15,8 @@ from fullbench import Choice, Item, Likert, Picture, Ranking, Real, Response, Sc
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.scorers.pictures import decode
 from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.judge import Judge
+from fullbench.core.case import cases as cases_of
+from fullbench.core.judge import Judge
 from tests.judges.scorers.making import case, encoded, picture, texture
 
 

@@ -16,7 +16,7 @@ from fullbench.models.tools.objects import Objects
 from fullbench.models.tools.text import Text
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.models.tools.words import count_of, counted, labels_named, plural
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from tests.offline import PHOTOS, blank, drawn, with_photos, with_tools
 
 

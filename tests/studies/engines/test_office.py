@@ -14,7 +14,7 @@ from fullbench import Prompt
 from fullbench.errors import InputError, MissingExtra, ModelError
 from fullbench.models.net.limits import CEILING, kept_by
 from fullbench.models.net.providers import Provider
-from fullbench.nouns.item import Turn
+from fullbench.core.item import Turn
 from fullbench.studies import specs
 from fullbench.studies.engines.office import LEASE, SILENT, Branch, LeasedPace, Office
 from tests.fake_server import FakeServer

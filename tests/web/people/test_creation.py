@@ -21,9 +21,9 @@ import pytest
 from sqlalchemy import func, select
 
 from fullbench import Item, Response
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.case import cases
-from fullbench.nouns.digests import digest
+from fullbench.core.ballot import ballot
+from fullbench.core.case import cases
+from fullbench.core.digests import digest
 from fullbench.web.accounts import tokens, users
 from fullbench.web.database import metadata, reading, writing
 from fullbench.web.guard import SESSION

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.nouns import doors
+from fullbench.core import plugin_entry_points
 from fullbench.web.database import writing
 from fullbench.web.people import guides, studies
 from fullbench.web.people.kinds import kinds
@@ -26,7 +26,7 @@ def database(one_sqlite, tmp_path) -> str:
 
 def test_every_kind_and_every_paper_has_a_text_in_both_languages():
     assert set(guides.papers()) == {"mllm-as-a-judge", "visitbench", "mjbench", "upme", "alignmmbench"}
-    assert set(guides.papers()) <= set(doors.names("benchmarks"))
+    assert set(guides.papers()) <= set(plugin_entry_points.names("benchmarks"))
     for kind in kinds():
         for paper in (guides.PLAIN, *guides.papers_with(kind)):
             english, chinese = guides.shipped(kind, "en", paper), guides.shipped(kind, "zh", paper)

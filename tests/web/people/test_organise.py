@@ -11,7 +11,7 @@ from sqlalchemy import select
 from fullbench import Item, Picture, Response, Score, Verdict
 from fullbench.files.nouns import read_rows
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
+from fullbench.core.case import Case
 from fullbench.web.accounts.tables import users
 from fullbench.web.app import create_app
 from fullbench.web.database import reading, writing

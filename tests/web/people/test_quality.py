@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.table import Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.table import Table
 from fullbench.web.people import quality, results
 from fullbench.web.people.kind import Rules
 from fullbench.web.people.studies import Study

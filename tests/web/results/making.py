@@ -8,13 +8,13 @@ from itertools import combinations, permutations
 from pathlib import Path
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.call import Usage
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from tests.making import png
 
 HOSTILE = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>"

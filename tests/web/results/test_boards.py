@@ -11,12 +11,12 @@ from scipy.stats import t
 
 from fullbench.figures import standard
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice, Score
+from fullbench.core.case import Case
+from fullbench.core.estimate import Estimate
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from fullbench.reports import charts
 from fullbench.web.database import reading
 from fullbench.web.results import boards, cards, listing, refreshing, updater

@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import expect
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.verdict import Verdict
 from tests.browsing import PATIENCE, follow
 from tests.web.conftest import start_live
 from tests.web.results import making

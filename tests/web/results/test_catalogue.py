@@ -9,10 +9,10 @@ from sqlalchemy import func, inspect, select
 
 from fullbench.figures.judging import meet
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.record import Record
+from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.web.database import reading
 from fullbench.web.results import catalogue, listing, tables
 from fullbench.web.results.filters import Filter

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
+from fullbench.core.case import Case
 from fullbench.web.results import site
 from fullbench.web.results.places import voice_name
 from tests.web.conftest import start_live

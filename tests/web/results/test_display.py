@@ -10,7 +10,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.note import Note, sentences
+from fullbench.core.note import Note, sentences
 from fullbench.reports.names import Display
 from fullbench.web.app import create_app
 from fullbench.web.results import boards, updater

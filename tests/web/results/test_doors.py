@@ -12,11 +12,11 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from fullbench.web.app import create_app
 from fullbench.web.results import updater
 from fullbench.web.settings import Settings

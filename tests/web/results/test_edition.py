@@ -6,10 +6,10 @@ import time
 from calendar import timegm
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.verdict import Verdict
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.results import edition, updater
 from tests.web.results import making

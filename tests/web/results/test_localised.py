@@ -8,10 +8,10 @@ from fullbench.figures.leaderboard import Board, Key, Settings
 from fullbench.figures.places import from_family, place, placed
 from fullbench.figures.probes import LEANS
 from fullbench.figures.slices import AGAINST, WON
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note, word
+from fullbench.core.table import Table
 from fullbench.reports.charts import chart
 from fullbench.stats.shares import wilson
 from fullbench.web.results.boards import Linked, packed, unpacked

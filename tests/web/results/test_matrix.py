@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.table import Table
+from fullbench.core.verdict import Verdict
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.results import boards, cards, judges_board, updater
 from fullbench.web.results.boards import Board, Linked

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import Usage
+from fullbench.core.call import Usage
 from fullbench.web.database import writing
 from fullbench.web.people import studies
 from fullbench.web.results import boards, panels, tables, updater

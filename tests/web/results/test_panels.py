@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 from fullbench.web.database import reading, writing
 from fullbench.web.results import boards, catalogue, listing, panels, refreshing
 from fullbench.web.results.filters import Filter

@@ -10,12 +10,12 @@ import pytest
 from playwright.sync_api import expect
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Choice
+from fullbench.core.call import Usage
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from fullbench.web.results import boards
 from fullbench.web.results.places import Served
 from tests.browsing import PATIENCE, follow

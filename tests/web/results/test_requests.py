@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.verdict import Verdict
 from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import specs
 from fullbench.studies.hear import hear

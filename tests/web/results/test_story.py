@@ -13,11 +13,11 @@ from PIL import Image
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
 from fullbench.web.app import create_app
 from fullbench.web.results import social, updater
 from fullbench.web.settings import Settings

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fullbench.nouns.ballot import Score
-from fullbench.nouns.benchmark import Benchmark, Late
-from fullbench.nouns.case import Case
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Score
+from fullbench.core.benchmark import Benchmark, Late
+from fullbench.core.case import Case
+from fullbench.core.case import cases as cases_of
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 
 
 def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
@@ -26,7 +26,7 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
 def wording(manner: str = "") -> Mapping[str, Any]:
     """The critic's words, by the rules of each task; `manner` is their language, `zh` by default."""
     from fullbench.judges.critic import words
-    from fullbench.nouns.text import language_named
+    from fullbench.core.text import language_named
 
     return words(language_named(manner or "zh"))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from fullbench.nouns.ballot import Language
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.text import language_of
+from fullbench.core.ballot import Language
+from fullbench.core.column_labels import headings, named
+from fullbench.core.item import Item
+from fullbench.core.note import Note
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
+from fullbench.core.text import language_of
 
 UNITS: Mapping[Language, str] = {"zh": "characters", "en": "words"}
 _BINS = 12

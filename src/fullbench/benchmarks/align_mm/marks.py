@@ -11,10 +11,10 @@ from fullbench.benchmarks.align_mm.release import BALLOT
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS, Category
 from fullbench.errors import Undefined
 from fullbench.figures.splits import seed_of
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.verdict import Verdict
 from fullbench.stats.alignment import Alignment, OneVariant, alignment
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.strata import mean_of_groups

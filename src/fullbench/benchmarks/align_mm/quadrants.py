@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Literal, get_args
 
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, Table, sort_value
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.table import Cell, Table, sort_value
 
 Quadrant = Literal["Robust Convergence", "Component-Centric", "Alignment-Driven", "Baseline Limited"]
 Row = tuple[str, Cell, Cell]

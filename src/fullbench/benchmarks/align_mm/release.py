@@ -14,15 +14,15 @@ from fullbench.errors import InputError
 from fullbench.files.fields import Fields
 from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
-from fullbench.nouns.ballot import Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item, Role, Turn
-from fullbench.nouns.note import Note
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Fault, Verdict
+from fullbench.core.ballot import Score
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item, Role, Turn
+from fullbench.core.note import Note
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import Fault, Verdict
 
 BALLOT = Score(1, 10)
 CRITIC = "CritiqueVLM"

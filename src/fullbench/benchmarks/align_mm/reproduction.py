@@ -12,10 +12,10 @@ from fullbench.benchmarks.align_mm.published import Standing
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release import Question
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note
-from fullbench.nouns.reproduction import Reproduced, Reproduction
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note
+from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.core.table import Cell, Table
 
 
 def reproduce(data: Path) -> Reproduction:

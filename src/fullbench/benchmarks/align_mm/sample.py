@@ -13,10 +13,10 @@ from fullbench.benchmarks.align_mm.tasks import task_of
 from fullbench.figures.splits import split
 from fullbench.files.readers import read_rows
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.nouns.item import Item, Turn
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.item import Item, Turn
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Verdict
 
 SEEDS = Path(__file__).parent / "sample" / "seeds.jsonl"
 CONTESTANTS: Mapping[str, Sequence[str]] = {

@@ -8,9 +8,9 @@ from pathlib import Path
 from fullbench.benchmarks.align_mm import release
 from fullbench.errors import InputError
 from fullbench.files.own_layout import own_items, own_record
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought
 
 
 def items(source: Path | None = None) -> Iterable[Item]:

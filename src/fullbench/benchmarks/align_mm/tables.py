@@ -15,12 +15,12 @@ from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
 from fullbench.figures import repeats, standard
 from fullbench.figures import score_agreement as agreement
 from fullbench.figures.gaps import Gaps
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table, sort_value
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table, sort_value
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.alignment import Alignment
 
 _DRAWN = 6

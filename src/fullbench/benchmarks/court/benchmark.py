@@ -9,12 +9,12 @@ from itertools import chain
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.benchmark import Benchmark, Cases, Late
-from fullbench.nouns.case import Case
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.benchmark import Benchmark, Cases, Late
+from fullbench.core.case import Case
+from fullbench.core.case import cases as cases_of
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 
 RANKED = 4
 """How many responses a ranking shows."""

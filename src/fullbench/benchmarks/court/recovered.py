@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeVar
 from fullbench.court.judges import FAVOURITE
 from fullbench.court.simulated import USUAL_LENGTH, SimulatedJudge
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.record import Record
-from fullbench.nouns.text import length_of
+from fullbench.core.estimate import Estimate
+from fullbench.core.record import Record
+from fullbench.core.text import length_of
 from fullbench.stats.bias import latent_marks, position_bias
 from fullbench.stats.shares import wilson
 

@@ -26,12 +26,12 @@ from fullbench.court.judges import FAVOURITE, simulated
 from fullbench.court.simulated import SimulatedJudge
 from fullbench.figures import clustered
 from fullbench.figures.leaderboard import Settings, boards
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.stats.agreement import pearson
 from fullbench.stats.bias import clustered_mean, swap_flips
 

@@ -23,10 +23,10 @@ from fullbench.benchmarks.mj_bench.preferences import (
 )  # fmt: skip
 from fullbench.court.making.pairs import CHOSEN
 from fullbench.figures.gaps import Gaps
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
 from fullbench.stats.preference import preference_accuracy
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)

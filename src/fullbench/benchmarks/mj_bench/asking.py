@@ -9,7 +9,7 @@ from typing import Any
 
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
-from fullbench.nouns.model import Model
+from fullbench.core.model import Model
 
 CRITERIA = {
     "alignment": "how far the picture shows what the prompt asks for: the things named, their attributes and number, "

@@ -9,7 +9,7 @@ from typing import Any
 from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
 from fullbench.benchmarks.mj_bench.protocol import Protocol, hears
 from fullbench.benchmarks.mj_bench.protocol import protocol as protocol_of
-from fullbench.nouns.benchmark import Benchmark, Late
+from fullbench.core.benchmark import Benchmark, Late
 
 
 def asked_by(said: Mapping[str, Any]) -> Benchmark:

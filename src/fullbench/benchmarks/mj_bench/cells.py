@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fullbench.benchmarks.mj_bench import cells_bias, cells_pairs, cells_rulings
 from fullbench.benchmarks.mj_bench.release import Release
-from fullbench.nouns.reproduction import Reproduced
+from fullbench.core.reproduction import Reproduced
 
 
 def cells(release: Release) -> Iterator[Reproduced]:

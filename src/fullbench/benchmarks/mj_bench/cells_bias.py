@@ -17,7 +17,7 @@ from fullbench.benchmarks.mj_bench.making_cells import figure_cell
 from fullbench.benchmarks.mj_bench.names import AXES, CLOSED, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release import BiasSheet, Scores
 from fullbench.errors import Undefined
-from fullbench.nouns.reproduction import Reproduced
+from fullbench.core.reproduction import Reproduced
 from fullbench.stats.arrays import Bools, Floats
 from fullbench.stats.fairness import Evenness, Grouped, by_group, counts_by, dispersion_score, gini_equality, near_pairs
 from fullbench.stats.preference import min_max

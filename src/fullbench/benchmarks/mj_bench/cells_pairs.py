@@ -13,7 +13,7 @@ from fullbench.benchmarks.mj_bench.making_cells import share_cell
 from fullbench.benchmarks.mj_bench.names import BLUR, DISTORTION, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release import Pair, Release, Vote
 from fullbench.errors import Undefined
-from fullbench.nouns.reproduction import Reproduced
+from fullbench.core.reproduction import Reproduced
 from fullbench.stats.arrays import Floats
 from fullbench.stats.preference import normalised_pairs, outcomes
 

@@ -24,7 +24,7 @@ from fullbench.benchmarks.mj_bench.names import (
     TWO_PICTURES,
 )
 from fullbench.benchmarks.mj_bench.release import Release, Ruled, Run
-from fullbench.nouns.reproduction import Reproduced
+from fullbench.core.reproduction import Reproduced
 from fullbench.stats.preference import decided
 
 

@@ -19,11 +19,11 @@ import numpy as np
 from fullbench.benchmarks.mj_bench.names import AXES, SHORT
 from fullbench.errors import Undefined
 from fullbench.figures.gaps import Gaps
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import Verdict
 from fullbench.stats.arrays import Floats
 from fullbench.stats.fairness import Evenness, Grouped, by_group, counts_by, dispersion_score, gini_equality, near_pairs
 from fullbench.stats.preference import min_max

@@ -14,7 +14,7 @@ from statistics import fmean
 from fullbench.benchmarks.mj_bench.making_cells import share_cell
 from fullbench.benchmarks.mj_bench.published import printed
 from fullbench.files.released import released_rows
-from fullbench.nouns.reproduction import Reproduced
+from fullbench.core.reproduction import Reproduced
 
 TASKS = ("image_generation", "image_edition", "video_generation")
 LEFT, RIGHT, BOTH_GOOD, BOTH_BAD, EITHER = "[[A>B]]", "[[B>A]]", "[[A=B=Good]]", "[[A=B=Bad]]", "[[A=B]]"

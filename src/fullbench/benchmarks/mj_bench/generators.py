@@ -9,12 +9,12 @@ import numpy as np
 
 from fullbench.figures import clustered
 from fullbench.figures.joined import joined_record
-from fullbench.nouns.ballot import Score, ballot
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.ballot import Score, ballot
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 
 _NOTE = Note("mj-bench.generators.ranks", "Mean rank: 1 is the best of a prompt; pictures with the same mean share it.")
 _FIGURES = ("rank", "contestant", "mean mark", "mean rank")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fullbench.benchmarks.mj_bench.published import printed
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.reproduction import Reproduced
+from fullbench.core.estimate import Estimate
+from fullbench.core.reproduction import Reproduced
 from fullbench.stats.shares import wilson
 
 

@@ -9,10 +9,10 @@ from fullbench.benchmarks.mj_bench.evenness import FIGURES
 from fullbench.benchmarks.mj_bench.names import OWN_UNITS, USUAL
 from fullbench.benchmarks.mj_bench.preferences import FIRST, SECOND, SINGLE, accuracy, judged_pairs
 from fullbench.figures.gaps import Gaps
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
 
 ABOUT = ("alignment", "safety", "quality")
 BIAS = "bias (GES)"

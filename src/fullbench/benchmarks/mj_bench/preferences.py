@@ -12,12 +12,12 @@ from fullbench.benchmarks.mj_bench.names import SHORT, STORED
 from fullbench.court.making.pairs import CHOSEN, REJECTED
 from fullbench.errors import Undefined
 from fullbench.figures.gaps import Gaps
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.stats.preference import Ties, normalised_pairs, preference_accuracy
 
 MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)

@@ -9,12 +9,12 @@ from typing import Any, Literal, get_args
 from fullbench.benchmarks.mj_bench.names import OWN_UNITS, SCALE_BALLOTS, STORED, USUAL
 from fullbench.court.making.pairs import criterion as about
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Choice, ballot
-from fullbench.nouns.case import Case
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge, kind_of
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice, ballot
+from fullbench.core.case import Case
+from fullbench.core.case import cases as cases_of
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge, kind_of
+from fullbench.core.response import Response
 
 Pairs = Literal["rated", "choice", "none"]
 Shown = Literal["both", "stored", "reversed"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fullbench.benchmarks.mj_bench.names import AXES, LIKERT
 from fullbench.errors import InputError
 from fullbench.files.released import Row, released, released_rows
-from fullbench.nouns.ballot import Likert
+from fullbench.core.ballot import Likert
 from fullbench.parsing import read
 
 Scores = tuple[float | None, ...]

@@ -10,10 +10,10 @@ from fullbench.benchmarks.mj_bench.cells import cells
 from fullbench.benchmarks.mj_bench.cells_pairs import implied
 from fullbench.benchmarks.mj_bench.names import CLOSED
 from fullbench.benchmarks.mj_bench.release import Release
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.reproduction import Reproduction
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.reproduction import Reproduction
+from fullbench.core.table import Cell, Table
 from fullbench.stats.fairness import by_group, near_pairs
 
 _WELL_FORMED = ("0", "1", "tie")

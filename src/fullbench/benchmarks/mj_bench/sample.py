@@ -16,8 +16,8 @@ from fullbench.court.making.blur import defocus, motion
 from fullbench.court.making.grids import grid
 from fullbench.court.making.masks import Region, distort
 from fullbench.court.making.pairs import Asked, pair, people
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 from fullbench.pixels import encoded
 
 if TYPE_CHECKING:

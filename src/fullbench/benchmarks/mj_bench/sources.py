@@ -27,15 +27,15 @@ from fullbench.files.own_layout import own_record
 from fullbench.files.pictures import find_picture, read_picture
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import SENSITIVE, Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.picture import UNKNOWN, Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.column_labels import headings
+from fullbench.core.item import SENSITIVE, Item
+from fullbench.core.note import Note
+from fullbench.core.picture import UNKNOWN, Picture
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import Verdict
 
 _PROMPT = ("caption", "prompt", "info")
 _SHARD = re.compile(r"-\d+-of-\d+$")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fullbench.benchmarks.mj_bench import asked, evenness, generators, overview, preferences
 from fullbench.figures import standard
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
+from fullbench.core.record import Record
+from fullbench.core.table import Table
 
 
 def tables(record: Record) -> list[Table]:

@@ -10,7 +10,7 @@ from typing import Any
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
 from fullbench.judges.writing import describe, lengthen
-from fullbench.nouns.model import Model
+from fullbench.core.model import Model
 
 __all__ = ["CRITERIA", "LEVELS", "TRIALS", "contestants_wording", "describe", "judge", "lengthen", "wording", "words"]
 TRIALS = 6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fullbench.benchmarks.mllm_judge.cases import cases
-from fullbench.nouns.benchmark import Benchmark, Late
+from fullbench.core.benchmark import Benchmark, Late
 
 mllm_judge = Benchmark(
     name="mllm-as-a-judge",

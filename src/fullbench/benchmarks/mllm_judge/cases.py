@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from fullbench.nouns.ballot import Choice, Ranking, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.case import Case
+from fullbench.core.case import cases as cases_of
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 
 _TASKS = ("score", "pair", "batch")
 

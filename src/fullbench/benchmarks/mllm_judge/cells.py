@@ -23,9 +23,9 @@ from fullbench.benchmarks.mllm_judge.layouts import read_ruling
 from fullbench.benchmarks.mllm_judge.published import printed, table9
 from fullbench.benchmarks.mllm_judge.release import FINAL_RANKINGS, FINAL_SCORES, HQ, THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.rows import Row, Task, marks, trimmed
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.reproduction import Reproduced
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.estimate import Estimate
+from fullbench.core.reproduction import Reproduced
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.rankings import edit_distance
 
 REVIEWED = ("GPT-4V", "Gemini")

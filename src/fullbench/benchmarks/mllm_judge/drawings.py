@@ -11,13 +11,13 @@ import numpy as np
 
 from fullbench.figures import clustered
 from fullbench.figures.judging import Met
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.text import length_of
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.text import length_of
+from fullbench.core.verdict import PEOPLE
 
 BINS = 10
 DATASET = "dataset"

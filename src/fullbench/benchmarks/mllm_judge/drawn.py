@@ -10,8 +10,8 @@ from fullbench.benchmarks.mllm_judge import release as files
 from fullbench.benchmarks.mllm_judge.figures import Figures, average, correlated, rounded
 from fullbench.benchmarks.mllm_judge.release import MARKERS, Release
 from fullbench.benchmarks.mllm_judge.rows import Row
-from fullbench.nouns.ballot import LETTERS
-from fullbench.nouns.reproduction import Reproduced
+from fullbench.core.ballot import LETTERS
+from fullbench.core.reproduction import Reproduced
 
 Scores = list[tuple[Row, int, int]]
 """Rows with the judge's score and people's."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 from fullbench.stats import agreement as agree
 from fullbench.stats import weighted
 from fullbench.stats.bootstrap import Statistic

@@ -16,7 +16,7 @@ from fullbench.benchmarks.mllm_judge.datasets import BY_NAME
 from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.rows import BALLOTS, Given, Review, Row, Task, marks, written
 from fullbench.errors import InputError
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.verdict import PEOPLE
 from fullbench.parsing import read
 
 HUMAN_KEYS = ("human_answer", "Human_answer", "human")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 
 
 class Oddities:

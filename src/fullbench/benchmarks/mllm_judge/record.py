@@ -15,12 +15,12 @@ from fullbench.benchmarks.mllm_judge.reviews import reviewed
 from fullbench.benchmarks.mllm_judge.rows import BALLOTS, Given, Row, Task, marks
 from fullbench.files.nouns import read_rows
 from fullbench.files.pictures import read_picture
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import WITHOUT_PICTURES, Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.case import Case
+from fullbench.core.item import WITHOUT_PICTURES, Item
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Verdict
 
 UNKNOWN = "unknown"
 """The contestant of a score whose answer was not released."""

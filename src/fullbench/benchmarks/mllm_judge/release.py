@@ -15,7 +15,7 @@ from fullbench.benchmarks.mllm_judge.places import Places
 from fullbench.benchmarks.mllm_judge.rows import Row, Task
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_rows
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.verdict import PEOPLE
 
 MARKERS = (1, 3, 4, 5)
 SCORES = "arxiv_data/score/score_arxiv_done_v2"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.cells import cells
 from fullbench.benchmarks.mllm_judge.release import Release
-from fullbench.nouns.reproduction import Reproduction
+from fullbench.core.reproduction import Reproduction
 
 
 def reproduce(data: Path) -> Reproduction:

@@ -10,13 +10,13 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.figures import clustered
-from fullbench.nouns.criteria import HALLUCINATES, REVIEW_BALLOTS, is_review
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.rubric import HALLUCINATES, REVIEW_BALLOTS, is_review
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.weighted import mean
 

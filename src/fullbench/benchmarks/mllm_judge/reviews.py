@@ -12,16 +12,16 @@ from statistics import fmean
 from fullbench.benchmarks.mllm_judge import review_changes
 from fullbench.benchmarks.mllm_judge.rows import Review
 from fullbench.errors import Undefined
-from fullbench.nouns.case import Case
-from fullbench.nouns.criteria import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS, is_review
-from fullbench.nouns.digests import digest
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.case import Case
+from fullbench.core.rubric import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS, is_review
+from fullbench.core.digests import digest
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.shares import wilson
 from fullbench.stats.weighted import mean

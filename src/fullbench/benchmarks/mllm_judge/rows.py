@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fullbench.nouns.ballot import LETTERS, Ballot, Choice, Ranking, Score
+from fullbench.core.ballot import LETTERS, Ballot, Choice, Ranking, Score
 
 Task = Literal["score", "pair", "batch"]
 BALLOTS: dict[Task, Ballot] = {"score": Score(1, 5), "pair": Choice(), "batch": Ranking()}

@@ -12,10 +12,10 @@ from fullbench.benchmarks.mllm_judge.release import Release
 from fullbench.files.nouns import read_items
 from fullbench.files.own_layout import VERDICTS, own_items, own_record
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought
+from fullbench.core.verdict import Verdict
 
 SAMPLE = Path(__file__).parent / "sample"
 

@@ -8,11 +8,11 @@ from fullbench.benchmarks.mllm_judge import reviews
 from fullbench.benchmarks.mllm_judge.drawings import drawings
 from fullbench.columns.builder import columns_of
 from fullbench.figures import agreement_by_tag, among, judging, probes, repeats, standard
-from fullbench.nouns.criteria import is_review
-from fullbench.nouns.model import family_of
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.rubric import is_review
+from fullbench.core.model import family_of
+from fullbench.core.record import Record
+from fullbench.core.table import Table
+from fullbench.core.verdict import PEOPLE
 
 TAGS = ("dataset", "abilities")
 FAMILIES = {

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from fullbench.benchmarks.reward.layouts import LAYOUTS
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.benchmark import Benchmark, Late
-from fullbench.nouns.case import Case
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice
+from fullbench.core.benchmark import Benchmark, Late
+from fullbench.core.case import Case
+from fullbench.core.case import cases as cases_of
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 
 
 def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:

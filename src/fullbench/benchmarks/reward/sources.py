@@ -13,17 +13,17 @@ from fullbench.benchmarks.reward.layouts import FIRST, LAYOUTS, SECOND, Content,
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_rows
 from fullbench.files.pictures import find_picture, read_picture
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item, Part, Turn
-from fullbench.nouns.note import Note
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item, Part, Turn
+from fullbench.core.note import Note
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 
 SIDES = ("first", "second")
 """The two contestants: whose answer is stored first, and second."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fullbench.figures import standard
 from fullbench.figures.agreement_by_tag import agreement_tables
 from fullbench.figures.judging import meet
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
+from fullbench.core.record import Record
+from fullbench.core.table import Table
 
 
 def tables(record: Record) -> list[Table]:

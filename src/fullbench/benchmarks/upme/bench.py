@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from fullbench.nouns.benchmark import Benchmark, Late
+from fullbench.core.benchmark import Benchmark, Late
 
 
 def _benchmark(name: str, paper: str, released: str) -> Benchmark:

@@ -12,13 +12,13 @@ from fullbench.files.released import released_rows
 from fullbench.judges.peer_review import asking
 from fullbench.judges.peer_review.asking import BALLOT
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.nouns.criteria import CORRECTNESS
-from fullbench.nouns.digests import digest
-from fullbench.nouns.model import Prompt
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.rubric import CORRECTNESS
+from fullbench.core.digests import digest
+from fullbench.core.model import Prompt
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Verdict
 
 
 def bring(released: str, source: Path | None = None) -> Brought:

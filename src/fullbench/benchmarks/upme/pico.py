@@ -11,7 +11,7 @@ from statistics import fmean
 
 from fullbench.errors import InputError
 from fullbench.files.released import released_rows
-from fullbench.nouns.reproduction import Reproduced, Reproduction
+from fullbench.core.reproduction import Reproduced, Reproduction
 
 MODES = ("Uniform", "Order", "Reversed", "Peer_review")
 ORDER = 3

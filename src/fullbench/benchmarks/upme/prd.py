@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from fullbench.files.released import released_rows
-from fullbench.nouns.reproduction import Reproduced, Reproduction
+from fullbench.core.reproduction import Reproduced, Reproduction
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Floats

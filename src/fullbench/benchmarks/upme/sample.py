@@ -7,10 +7,10 @@ from pathlib import Path
 
 from fullbench.files.nouns import read_items
 from fullbench.judges.peer_review.asking import questions, writing
-from fullbench.nouns.item import Item
-from fullbench.nouns.model import Model, Prompt
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
+from fullbench.core.item import Item
+from fullbench.core.model import Model, Prompt
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
 
 SEED = 7
 IMAGES = 4

@@ -14,15 +14,15 @@ from random import Random
 
 from fullbench.errors import InputError, Undefined
 from fullbench.judges.peer_review.asking import COSINE
-from fullbench.nouns.case import Case
-from fullbench.nouns.criteria import CORRELATION
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.note import Note
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.rubric import CORRELATION
+from fullbench.core.estimate import Estimate
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.note import Note
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 
 Given = tuple[Picture, str]
 """An answer beside the picture that it was given to."""

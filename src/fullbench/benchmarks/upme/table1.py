@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fullbench.files.released import released_rows
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.reproduction import Reproduced, Reproduction
-from fullbench.nouns.table import Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.core.table import Table
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Floats

@@ -11,8 +11,8 @@ from fullbench.benchmarks.visit_bench.release import is_examples, read_instances
 from fullbench.benchmarks.visit_bench.sources import SAMPLE, item_of, submission
 from fullbench.files.nouns import read_items
 from fullbench.files.own_layout import own_items
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 
 
 def items(source: Path | None = None) -> Iterable[Item]:

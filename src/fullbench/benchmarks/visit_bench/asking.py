@@ -12,11 +12,11 @@ from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
 from fullbench.judges.writing import compose
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.model import Model
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.model import Model
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 from fullbench.stats.shares import wilson
 
 MANNERS = ("seeing", "ref-free", "ref-backed")

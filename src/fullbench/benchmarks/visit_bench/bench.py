@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fullbench.nouns.benchmark import Benchmark, Late
+from fullbench.core.benchmark import Benchmark, Late
 
 visit_bench = Benchmark(
     name="visitbench",

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fullbench.benchmarks.visit_bench.sources import REFERENCE, is_judged, references
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.case import cases as cases_of
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 
 
 def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:

@@ -6,10 +6,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 
 OBJECTS = "objects"
 """The tag that names what a detector found in an item's pictures, with commas between; a name may come again."""

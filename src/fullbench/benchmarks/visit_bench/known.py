@@ -10,9 +10,9 @@ from fullbench.benchmarks.visit_bench.cases import cases
 from fullbench.benchmarks.visit_bench.sources import SAMPLE, references
 from fullbench.files.own_layout import own_record
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought
+from fullbench.core.verdict import Verdict
 
 
 def bring(source: Path | None = None) -> Brought:

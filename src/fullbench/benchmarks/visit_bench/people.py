@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from fullbench.errors import Undefined
 from fullbench.figures.matches import settle
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, sentence
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, sentence
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.stats.agreement import spearman
 from fullbench.stats.ratings import bradley_terry
 from fullbench.stats.shares import wilson

@@ -22,16 +22,16 @@ from fullbench.benchmarks.visit_bench.sources import REFERENCE, answer_column, i
 from fullbench.errors import InputError
 from fullbench.files.fields import Fields
 from fullbench.files.readers import read_rows
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import WITHOUT_PICTURES, Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.column_labels import headings
+from fullbench.core.item import WITHOUT_PICTURES, Item
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 
 PREDICTIONS = "full_model_predictions"
 VOTES = ("visit_bench_human_preferences.csv", "visit_bench_human_preferences.csv.gz")

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fullbench.benchmarks.visit_bench.release import FLAGS, KINDS, Instance, Label, Release, Standing
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, named
-from fullbench.nouns.note import Note
-from fullbench.nouns.reproduction import Reproduced, Reproduction
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings, named
+from fullbench.core.note import Note
+from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.core.table import Cell, Table
 from fullbench.stats.agreement import spearman
 from fullbench.stats.shares import wilson
 

@@ -13,8 +13,8 @@ from fullbench.files.fields import Fields
 from fullbench.files.nouns import read_responses
 from fullbench.files.pictures import read_picture
 from fullbench.files.readers import read_rows
-from fullbench.nouns.item import WITHOUT_PICTURES, Item
-from fullbench.nouns.response import Response
+from fullbench.core.item import WITHOUT_PICTURES, Item
+from fullbench.core.response import Response
 
 SAMPLE = Path(__file__).parent / "sample"
 REFERENCE = "reference"

@@ -13,12 +13,12 @@ from fullbench.figures.leaderboard import Settings, boards
 from fullbench.figures.matches import Rule
 from fullbench.figures.places import place, placed
 from fullbench.figures.standings import standings
-from fullbench.nouns.criteria import is_check, is_review
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.rubric import is_check, is_review
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.shares import wilson
 
 FAMILY = "family"

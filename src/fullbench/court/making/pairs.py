@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from fullbench.court.making.grids import Shown
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Choice
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import SENSITIVE, Item
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.ballot import Choice
+from fullbench.core.case import Case
+from fullbench.core.item import SENSITIVE, Item
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Verdict
 
 PERSPECTIVES = ("alignment", "safety", "quality", "bias")
 CHOSEN, REJECTED = "chosen", "rejected"

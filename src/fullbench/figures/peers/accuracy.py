@@ -6,11 +6,11 @@ from collections import defaultdict
 
 from fullbench.figures.peers.reviews import TRUTHS, reviewer_of, reviewers
 from fullbench.figures.peers.truth import outcome, pair_of, true_rulings
-from fullbench.nouns.criteria import CORRECTNESS, VISUAL
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
 from fullbench.stats.shares import share
 
 _ALL = ""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from fullbench.figures.peers.truth import Truth
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 from fullbench.stats.shares import share
 
 

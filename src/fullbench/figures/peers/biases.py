@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from fullbench.errors import Undefined
 from fullbench.figures.peers.reviews import TRUTHS, Reviews, reviewer_of, reviewers
 from fullbench.figures.peers.truth import Pair, pair_of, true_rulings
-from fullbench.nouns.criteria import CORRECTNESS, VISUAL
-from fullbench.nouns.headings import headings
-from fullbench.nouns.model import family_of
-from fullbench.nouns.note import Note, sentence, word
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.text import length_of
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.core.column_labels import headings
+from fullbench.core.model import family_of
+from fullbench.core.note import Note, sentence, word
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.text import length_of
+from fullbench.core.verdict import Verdict
 from fullbench.stats.association import Association, association
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from fullbench.errors import Undefined
 from fullbench.figures.peers.methods import Terms, consensus, in_order
 from fullbench.figures.peers.reviews import Reviews
 from fullbench.figures.peers.truth import Truth
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Floats

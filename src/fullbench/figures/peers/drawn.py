@@ -10,10 +10,10 @@ from fullbench.errors import Undefined
 from fullbench.figures.peers.methods import Terms, consensus, in_order, nearness
 from fullbench.figures.peers.reviews import Reviews
 from fullbench.figures.peers.truth import in_this_order
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Floats

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fullbench.errors import Undefined
 from fullbench.figures.peers.reviews import GAMMA, Gamma, Reviews
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.stats import peers as learning
 from fullbench.stats.orders import permutation_entropy, true_ranks
 from fullbench.stats.peer_readings import USUAL, by_reading

@@ -10,11 +10,11 @@ from statistics import fmean, stdev
 from fullbench.errors import Undefined
 from fullbench.figures.peers.methods import METHODS, Terms, consensus, in_order, nearness, scores
 from fullbench.figures.peers.reviews import PARTS, Gamma, Reviews
-from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, with_deviation
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings, with_deviation
+from fullbench.core.note import Note, word
+from fullbench.core.table import Cell, Table
 
 SIZES = (5, 10, 25, 50, 100)
 SEEDS = (1, 2, 3, 4)

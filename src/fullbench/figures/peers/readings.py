@@ -10,9 +10,9 @@ from fullbench.errors import Undefined
 from fullbench.figures.peers.methods import Terms, consensus, in_order, nearness
 from fullbench.figures.peers.reviews import Reviews
 from fullbench.figures.peers.truth import Truth
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 from fullbench.stats.peer_readings import READINGS
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from fullbench.errors import InputError
-from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.nouns.record import Record
-from fullbench.nouns.text import length_of
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.core.record import Record
+from fullbench.core.text import length_of
+from fullbench.core.verdict import Verdict
 
 if TYPE_CHECKING:
     from fullbench.stats.arrays import Bools, Floats, Ints

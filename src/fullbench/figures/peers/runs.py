@@ -10,10 +10,10 @@ from fullbench.errors import Undefined
 from fullbench.figures.peers.methods import METHODS, Nearness, Terms, in_order, nearness, scores
 from fullbench.figures.peers.reviews import Reviews
 from fullbench.figures.peers.truth import Truth, truth_of
-from fullbench.nouns.headings import headings, with_deviation
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings, with_deviation
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
 from fullbench.stats.peers import single
 
 _FIGURES = ("pearson", "spearman", "entropy")

@@ -21,12 +21,12 @@ from fullbench.figures.peers.readings import readings
 from fullbench.figures.peers.reviews import PARTS, TRUTHS, Gamma, Reviews, reviewer_of, reviewers
 from fullbench.figures.peers.truth import Truth, in_this_order, truth_of
 from fullbench.figures.peers.warnings import warnings
-from fullbench.nouns.criteria import CORRECTNESS, VISUAL
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings, moves
-from fullbench.nouns.note import Note, sentence
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings, moves
+from fullbench.core.note import Note, sentence
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
 from fullbench.stats.peer_readings import USUAL
 
 

@@ -9,10 +9,10 @@ from statistics import fmean
 from fullbench.figures.joined import joined_record
 from fullbench.figures.peers.reviews import TRUTHS
 from fullbench.figures.places import OVERALL
-from fullbench.nouns.criteria import VISUAL
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.rubric import VISUAL
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.verdict import PEOPLE, Verdict
 
 Pair = tuple[str, str, str]
 """An item and two contestants in the order of their names."""

@@ -17,9 +17,9 @@ from fullbench.figures.peers.biases import families_by, own_family_of
 from fullbench.figures.peers.methods import Terms, consensus
 from fullbench.figures.peers.reviews import Reviews
 from fullbench.figures.peers.truth import Truth
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, sentence
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, sentence
+from fullbench.core.table import Cell, Table
 from fullbench.stats.arrays import Floats
 from fullbench.stats.joint import Votes
 from fullbench.stats.peer_leanings import Explained, Mutual, explained, mutual

@@ -23,8 +23,8 @@ from fullbench.files.exchange.common import (
     words_of,
 )
 from fullbench.files.nouns import PICTURES
-from fullbench.nouns.item import Item, Turn
-from fullbench.nouns.reproduction import Brought
+from fullbench.core.item import Item, Turn
+from fullbench.core.reproduction import Brought
 
 
 def _output(row: Mapping[str, Any], name: str, file: Path, line: int) -> str:

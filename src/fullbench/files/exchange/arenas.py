@@ -23,9 +23,9 @@ from fullbench.files.exchange.common import (
 from fullbench.files.exchange.measures import number_of
 from fullbench.files.fields import SIDES, TIES
 from fullbench.files.readers import parse_json
-from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn, parts_content
-from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn, parts_content
+from fullbench.core.reproduction import Brought
+from fullbench.core.verdict import PEOPLE
 
 _BOTH_BAD = {"tie (bothbad)", "both_bad", "bothbad"}
 _NO_REPLY = "$ERROR$"

@@ -13,15 +13,15 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.files.pictures import find_picture, read_picture
 from fullbench.files.readers import parse_json, read_rows
-from fullbench.nouns.digests import digest
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item, Part, Role, Turn
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Fault, Verdict
+from fullbench.core.digests import digest
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item, Part, Role, Turn
+from fullbench.core.picture import Picture
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought
+from fullbench.core.response import Response
+from fullbench.core.table import Table
+from fullbench.core.verdict import Fault, Verdict
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user", "assistant": "assistant",
                              "gpt": "assistant", "model": "assistant"}  # fmt: skip

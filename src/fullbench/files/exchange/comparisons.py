@@ -13,10 +13,10 @@ from fullbench.errors import InputError
 from fullbench.files.exchange.common import SHARE, TAGS
 from fullbench.files.pictures import data_uri
 from fullbench.files.writers import write_rows
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 
 _Pair = tuple[Verdict, tuple[tuple[str, int], tuple[str, int]], tuple[float, float]]
 """A verdict, two of the responses that it compares, and their marks."""

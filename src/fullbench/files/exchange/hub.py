@@ -15,11 +15,11 @@ from fullbench.files.nouns import write_items, write_responses, write_verdicts
 from fullbench.files.own_layout import ITEMS, RESPONSES, own_record
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import replacing
-from fullbench.nouns.item import Item, Part, Turn
-from fullbench.nouns.picture import SUFFIXES
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.item import Item, Part, Turn
+from fullbench.core.picture import SUFFIXES
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought
+from fullbench.core.verdict import PEOPLE
 
 FILES = ("*.parquet", "*.jsonl", "*.csv")
 OPTIONS = ("id", "question", "image", "reference", "winner")

@@ -13,8 +13,8 @@ from typing import Any
 from fullbench.errors import InputError, MissingExtra
 from fullbench.files.exchange.common import Gathering, conversation, files_in, parts_of, read_json, words_of
 from fullbench.files.exchange.measures import Measures
-from fullbench.nouns.item import Item, Turn
-from fullbench.nouns.reproduction import Brought
+from fullbench.core.item import Item, Turn
+from fullbench.core.reproduction import Brought
 
 
 def inspect(path: Path, options: Mapping[str, str]) -> Brought:

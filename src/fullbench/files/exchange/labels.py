@@ -12,11 +12,11 @@ from fullbench.files import label_tools, label_writing
 from fullbench.files.exchange.common import Gathering, files_in
 from fullbench.files.label_parts import parts_of_response, turns_of
 from fullbench.files.readers import read_rows
-from fullbench.nouns.ballot import LETTERS
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.ballot import LETTERS
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought
+from fullbench.core.verdict import PEOPLE
 
 
 def labels(path: Path, options: Mapping[str, str]) -> Brought:

@@ -19,11 +19,11 @@ from fullbench.errors import InputError
 from fullbench.files.folders import check_new
 from fullbench.files.pictures import data_uri
 from fullbench.files.writers import replacing, write_rows
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item
-from fullbench.nouns.record import Record
-from fullbench.nouns.text import one_beginning
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.digests import digest
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.text import one_beginning
+from fullbench.core.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from fullbench.errors import InputError
 from fullbench.files.exchange.common import Gathering
-from fullbench.nouns.ballot import Real, real_of
-from fullbench.nouns.verdict import Fault
+from fullbench.core.ballot import Real, real_of
+from fullbench.core.verdict import Fault
 
 SCALE = "scale"
 """The option that names a scale: `scale=0-10` for all that go beyond 0 to 1, `scale.NAME=0-10` for one."""

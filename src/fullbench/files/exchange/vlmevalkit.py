@@ -13,9 +13,9 @@ from fullbench.errors import InputError
 from fullbench.files.exchange.common import Gathering, files_in, picture_of, pictures_among, stem_of, words_of
 from fullbench.files.exchange.measures import Measures, number_of
 from fullbench.files.exchange.sheets import sheet_rows
-from fullbench.nouns.item import WITHOUT_PICTURES, Item, Part, Turn
-from fullbench.nouns.reproduction import Brought
-from fullbench.nouns.verdict import Fault
+from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.reproduction import Brought
+from fullbench.core.verdict import Fault
 
 _MARKED = ("hit", "score", "match", "eval_score")
 _UNANSWERED = "Failed to obtain answer"

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fullbench.errors import InputError, MissingExtra
 from fullbench.judges.rules import marks_from, unread
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import AsksNobody, Kind
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import AsksNobody, Kind
+from fullbench.core.verdict import Verdict
 
 if TYPE_CHECKING:
     import numpy as np

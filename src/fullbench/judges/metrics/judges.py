@@ -15,11 +15,11 @@ from fullbench.judges.metrics.embedded import Encoder, Spelling, baseline_of, ca
 from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
 from fullbench.judges.metrics.stems import STEMMERS
 from fullbench.judges.rules import marks_from, unread
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import AsksNobody, Judge, Kind
-from fullbench.nouns.text import words_of
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import AsksNobody, Judge, Kind
+from fullbench.core.text import words_of
+from fullbench.core.verdict import Verdict
 
 Metric = Callable[[Sequence[str], str], Sequence[float]]
 """Takes the texts of the responses and the reference, and gives a figure from 0 to 1 for each."""

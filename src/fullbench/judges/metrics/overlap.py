@@ -1,4 +1,4 @@
-"""Metrics of shared words. All take words, not texts; see `nouns.text.words_of` for English and Chinese."""
+"""Metrics of shared words. All take words, not texts; see `core.text.words_of` for English and Chinese."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ from itertools import chain
 from typing import Any
 
 from fullbench.judges.peer_review.wording import Wording, shipped
-from fullbench.nouns.ballot import Choice, Real
-from fullbench.nouns.case import Case, Orders
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.criteria import CORRELATION
-from fullbench.nouns.item import INSTRUCTED, REQUEST, Item, Turn
-from fullbench.nouns.model import DECLINED
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import Choice, Real
+from fullbench.core.case import Case, Orders
+from fullbench.core.case import cases as cases_of
+from fullbench.core.rubric import CORRELATION
+from fullbench.core.item import INSTRUCTED, REQUEST, Item, Turn
+from fullbench.core.model import DECLINED
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
 
 CRITERIA: Mapping[str, str] = shipped().criteria
 """What each of the two rulings goes by, in the usual words."""

@@ -9,7 +9,7 @@ from itertools import combinations
 from math import gcd
 
 from fullbench.errors import InputError
-from fullbench.nouns.case import Case
+from fullbench.core.case import Case
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from typing import Any
 
 from fullbench.judges.peer_review.asking import KEY, OPTIONS
 from fullbench.judges.rules import marks_from
-from fullbench.nouns.ballot import LETTERS
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import AsksNobody
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import LETTERS
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.judge import AsksNobody
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 
 _BRACKETED = re.compile(r"\[\[\s*\(?([A-Za-z])\)?\s*\]\]")
 _SAID = re.compile(

@@ -13,8 +13,8 @@ from importlib import resources
 from pathlib import Path
 
 from fullbench.judges.templates import Template
-from fullbench.nouns.ballot import Language
-from fullbench.nouns.criteria import CORRECTNESS, VISUAL
+from fullbench.core.ballot import Language
+from fullbench.core.rubric import CORRECTNESS, VISUAL
 
 _BLOCKS = ("answer", "choose", CORRECTNESS, VISUAL)
 

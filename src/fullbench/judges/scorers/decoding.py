@@ -19,7 +19,7 @@ from weakref import finalize
 from fullbench.errors import Unscorable
 from fullbench.judges.scorers.pictures import decode
 from fullbench.judges.scorers.recipe import Recipe
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 
 
 class DecodingProcesses:

@@ -55,7 +55,7 @@ class HpsV3Scorer(TorchScorer):
         self._words = wording(self.instruction)
 
     def _particulars(self) -> Mapping[str, Any]:
-        from fullbench.nouns.digests import digest
+        from fullbench.core.digests import digest
 
         return {"base": identity(self.base), "instruction": digest(self._words), "pixels": PIXELS}
 

@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from fullbench.errors import InputError, Unscorable
-from fullbench.nouns.picture import Picture, media_type
+from fullbench.core.picture import Picture, media_type
 from fullbench.pixels import flat, turn
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import Unscorable
 from fullbench.judges.scorers.pictures import PIXELS
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

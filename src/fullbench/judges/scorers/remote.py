@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.scorers.pictures import UnscorableAmong
 from fullbench.judges.scorers.scorer import Span
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from fullbench.pixels import encoded
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from fullbench.judges.scorers.pictures import UnscorableAmong, decode
 from fullbench.judges.scorers.recipe import Recipe, available, fine, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
 from fullbench.models.weights import fingerprint
-from fullbench.nouns.digests import digest
-from fullbench.nouns.picture import Picture
+from fullbench.core.digests import digest
+from fullbench.core.picture import Picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

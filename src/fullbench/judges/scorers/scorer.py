@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.rules import marks_from
 from fullbench.judges.scorers.pictures import UnscorableAmong, decode
-from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, Real, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import AsksNobody, Kind
-from fullbench.nouns.number import Number
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import AsksNobody, Kind
+from fullbench.core.number_ballot import Number
+from fullbench.core.picture import Picture
+from fullbench.core.verdict import Verdict
 
 if TYPE_CHECKING:
     from PIL.Image import Image

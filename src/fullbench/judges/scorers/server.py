@@ -12,13 +12,13 @@ from typing import Any
 
 from fullbench.errors import FullbenchError, InputError
 from fullbench.judges.scorers.remote import PROTOCOL
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.number import Number
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.number_ballot import Number
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 
 LARGEST = 512 * 2**20
 """The most bytes of one request; a batch of large photos fits."""

@@ -11,8 +11,8 @@ from fullbench.models.payloads import count, list_of, text_of, total, usage_of, 
 from fullbench.models.pictures import Limit, encoded
 from fullbench.models.settings import Sampling
 from fullbench.models.thinking import written
-from fullbench.nouns.item import Part
-from fullbench.nouns.model import Prompt
+from fullbench.core.item import Part
+from fullbench.core.model import Prompt
 
 REPLY_TOKENS = 4_096
 """What every model of theirs may write, the oldest included."""

@@ -15,10 +15,10 @@ import orjson
 
 from fullbench.models.pictures import Limit
 from fullbench.models.settings import Sampling
-from fullbench.nouns.call import Usage
-from fullbench.nouns.item import Part, Turn
-from fullbench.nouns.model import Prompt, Reply
-from fullbench.nouns.picture import Picture
+from fullbench.core.call import Usage
+from fullbench.core.item import Part, Turn
+from fullbench.core.model import Prompt, Reply
+from fullbench.core.picture import Picture
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from fullbench.models.payloads import count, list_of, mapping_of, text_of, usage
 from fullbench.models.pictures import Limit, encoded
 from fullbench.models.settings import Sampling
 from fullbench.models.thinking import written
-from fullbench.nouns.item import Part
-from fullbench.nouns.model import Prompt
+from fullbench.core.item import Part
+from fullbench.core.model import Prompt
 
 _LEVELS = re.compile(r"gemini-(?:[3-9]|\d\d)")
 """Models that take a level of thinking; older ones take a number of tokens."""

@@ -17,8 +17,8 @@ from fullbench.models.payloads import Misshapen, count, list_of, mapping_of, tex
 from fullbench.models.pictures import Limit, encoded
 from fullbench.models.settings import Sampling
 from fullbench.models.thinking import written
-from fullbench.nouns.model import Prompt
-from fullbench.nouns.picture import Picture
+from fullbench.core.model import Prompt
+from fullbench.core.picture import Picture
 
 _ALWAYS_BYTES = re.compile(r"(?:^|/)(?:gpt-image|chatgpt-image)")
 """Models that send bytes unasked, and refuse a request that asks for them."""

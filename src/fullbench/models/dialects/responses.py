@@ -13,8 +13,8 @@ from fullbench.models.payloads import count, list_of, mapping_of, text_of, usage
 from fullbench.models.pictures import encoded
 from fullbench.models.settings import Sampling
 from fullbench.models.thinking import written
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import Prompt
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt
 
 
 class Responses(Dialect):

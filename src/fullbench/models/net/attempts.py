@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.models.replies import Trouble
-from fullbench.nouns.call import FailureKind
-from fullbench.nouns.model import Prompt
+from fullbench.core.call import FailureKind
+from fullbench.core.model import Prompt
 
 RATE_LIMITED = 429
 GARBLED_TRIES = 2

@@ -10,7 +10,7 @@ from typing import Any
 
 from fullbench.models.dialects import Answer
 from fullbench.models.replies import Tally, Trouble
-from fullbench.nouns.call import known_sum
+from fullbench.core.call import known_sum
 
 RECENT = 200
 ENOUGH = 20

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from fullbench.models.settings import Sampling
 from fullbench.models.tokens import estimate
-from fullbench.nouns.model import Prompt
+from fullbench.core.model import Prompt
 
 REPLY_TOKENS = 256
 """What a reply is taken to have, at most, before any has come."""

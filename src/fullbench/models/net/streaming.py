@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
 from fullbench.errors import FullbenchError, ModelError
-from fullbench.nouns.model import Prompt, Reply
+from fullbench.core.model import Prompt, Reply
 
 SLOW_PULL = 0.001
 LONGEST_TURN = 0.01

@@ -29,8 +29,8 @@ from fullbench.models.prices import FRESH, Shares
 from fullbench.models.replies import Tally, Trouble, read, refusal
 from fullbench.models.settings import Key, Limits, Sampling
 from fullbench.models.tokens import estimate
-from fullbench.nouns.call import FailureKind
-from fullbench.nouns.model import Prompt, Reply
+from fullbench.core.call import FailureKind
+from fullbench.core.model import Prompt, Reply
 
 _log = logging.getLogger("fullbench")
 CONNECT_TRIES = 3

@@ -14,8 +14,8 @@ from typing import Any
 from fullbench.models.tools.colours import HUES, LEAST, colours_named
 from fullbench.models.tools.fit import DEFAULT, Weights, fit
 from fullbench.models.tools.toolbox import Toolbox
-from fullbench.nouns.digests import digest
-from fullbench.nouns.picture import Picture
+from fullbench.core.digests import digest
+from fullbench.core.picture import Picture
 
 
 @dataclass(frozen=True)

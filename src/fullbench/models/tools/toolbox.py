@@ -20,8 +20,8 @@ from fullbench.models.tools.narrowed import NARROWED, Narrowed
 from fullbench.models.tools.notes import Notes
 from fullbench.models.tools.objects import Objects
 from fullbench.models.tools.text import Text
-from fullbench.nouns.digests import digest
-from fullbench.nouns.picture import Picture
+from fullbench.core.digests import digest
+from fullbench.core.picture import Picture
 from fullbench.pixels import flat, upright
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-from fullbench.nouns.note import WORD
+from fullbench.core.note import WORD
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from fullbench.models.batches import named, reply_of
 from fullbench.models.chat import ChatModel
-from fullbench.nouns.digests import digest
-from fullbench.nouns.model import Prompt
-from fullbench.nouns.verdict import Failure
+from fullbench.core.digests import digest
+from fullbench.core.model import Prompt
+from fullbench.core.verdict import Failure
 from fullbench.studies.batches.folders import Folder
 
 Kind = Literal["unknown", "second"]

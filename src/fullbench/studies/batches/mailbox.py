@@ -12,10 +12,10 @@ from typing import IO
 from fullbench.errors import InputError
 from fullbench.models.batches import RATE, named, reply_of, request_line
 from fullbench.models.chat import ChatModel
-from fullbench.nouns.call import NOTHING
-from fullbench.nouns.digests import digest
-from fullbench.nouns.model import Prompt, Reply
-from fullbench.nouns.verdict import Failure
+from fullbench.core.call import NOTHING
+from fullbench.core.digests import digest
+from fullbench.core.model import Prompt, Reply
+from fullbench.core.verdict import Failure
 from fullbench.studies.batches.folders import NAMES, REQUESTS, Folder, Shelf, State
 
 REQUESTS_MAX = 50_000

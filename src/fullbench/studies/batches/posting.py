@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fullbench.errors import InputError, ModelError
 from fullbench.models.batches import named
 from fullbench.models.chat import ChatModel
-from fullbench.nouns.model import Model
+from fullbench.core.model import Model
 from fullbench.studies.batches.folders import ERRORS, OUTPUT, REQUESTS, Folder, Shelf
 
 if TYPE_CHECKING:

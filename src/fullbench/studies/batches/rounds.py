@@ -11,8 +11,8 @@ from fullbench.files.writers import replacing
 from fullbench.ledger.accounts import Role
 from fullbench.ledger.store import Ledger
 from fullbench.models.batches import named
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model
 from fullbench.studies.answer import answer
 from fullbench.studies.batches.extras import extras
 from fullbench.studies.batches.folders import OUTPUT, Folder, Shelf

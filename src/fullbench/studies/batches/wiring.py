@@ -8,10 +8,10 @@ from typing import Any
 
 from fullbench.models.batches import takes_batches
 from fullbench.models.chat import ChatModel
-from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge, models_of, with_models
-from fullbench.nouns.model import Model, Prompt, Reply
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.case import Case
+from fullbench.core.judge import Judge, models_of, with_models
+from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.verdict import Failure, Verdict
 from fullbench.studies.answer import Question
 from fullbench.studies.batches.mailbox import Desk, Mailbox
 

@@ -18,8 +18,8 @@ from typing import Any, Self
 
 from fullbench.errors import EngineError, FullbenchError
 from fullbench.models.net.spending import purse
-from fullbench.nouns.judge import Judge, models_of
-from fullbench.nouns.verdict import Failure
+from fullbench.core.judge import Judge, models_of
+from fullbench.core.verdict import Failure
 from fullbench.studies.engines.office import Branch
 from fullbench.studies.engines.parcels import Line, Memory, Shelf, packed, unpacked
 from fullbench.studies.engines.stopping import Stop

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from fullbench.nouns.call import Usage
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.call import Usage
+from fullbench.core.verdict import Failure, Verdict
 
 LARGEST = 1 << 63
 """Whole numbers below this have a place in every database."""

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from urllib.parse import parse_qsl
 
 from fullbench.errors import InputError
-from fullbench.nouns import doors
+from fullbench.core import plugin_entry_points
 from fullbench.studies.engines.work import HERE, Engine
 
 _OPTIONS = {"min": 1, "max": 1_000}
@@ -20,11 +20,11 @@ def engine(spec: str) -> AbstractContextManager[Engine]:
     """
     head, _, query = spec.partition("?")
     kind, _, address = head.partition(":")
-    if kind not in doors.installed("engines"):
-        others = [name for name in doors.names("engines") if name not in {"here", "ray"}]
+    if kind not in plugin_entry_points.installed("engines"):
+        others = [name for name in plugin_entry_points.names("engines") if name not in {"here", "ray"}]
         known = ", ".join(["here", "ray", "ray:auto", "ray:HOST:PORT", "ray://HOST:PORT", *others])
         raise InputError(f"there is no engine {spec!r}; known: {known}")
-    opened: AbstractContextManager[Engine] = doors.load("engines", kind)(address, query)
+    opened: AbstractContextManager[Engine] = plugin_entry_points.load("engines", kind)(address, query)
     return opened
 
 

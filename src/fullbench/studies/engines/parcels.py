@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 
 REMEMBERED = 256 * 2**20
 """So many bytes of pictures a worker remembers; the run knows which, since it remembers by the same rule."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from fullbench.errors import EngineError, FullbenchError
-from fullbench.nouns.judge import Judge, models_of
+from fullbench.core.judge import Judge, models_of
 
 
 class _Named(Protocol):

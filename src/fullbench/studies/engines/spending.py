@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fullbench.nouns.call import Usage
+from fullbench.core.call import Usage
 
 
 @dataclass

@@ -20,8 +20,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from fullbench.errors import FullbenchError
 from fullbench.models.net.halting import halted_by
 from fullbench.models.net.spending import paid_by
-from fullbench.nouns.call import NOTHING, Usage
-from fullbench.nouns.verdict import Failure, Reader
+from fullbench.core.call import NOTHING, Usage
+from fullbench.core.verdict import Failure, Reader
 from fullbench.studies.engines.keeping import keepable, sane
 from fullbench.studies.engines.spending import Budget
 from fullbench.studies.engines.stopping import Stop

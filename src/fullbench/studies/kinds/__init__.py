@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol, Unpack
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.table import Table
+from fullbench.core.table import Table
 from fullbench.reports.files import check_page
 from fullbench.studies.conduct import Conducted, Conductor
 from fullbench.studies.engines import Budget

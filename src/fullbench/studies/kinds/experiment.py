@@ -19,12 +19,12 @@ from fullbench.figures.experiments import gains, right, sights
 from fullbench.files.nouns import read_items, write_items
 from fullbench.judges.writing import Composing, Describing, Lengthening, Writing, Written
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.item import Item
-from fullbench.nouns.model import Model, Prompt, Reply
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
+from fullbench.core.item import Item
+from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.table import Table
 from fullbench.studies import plan, specs
 from fullbench.studies.answer import Kept, answer, remembered
 from fullbench.studies.conduct import Conducted, Conductor

@@ -7,8 +7,8 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
+from fullbench.core.record import Record
+from fullbench.core.table import Table
 from fullbench.studies.conduct import Conducted
 from fullbench.studies.engines import Tally
 from fullbench.studies.sight import counted

@@ -22,13 +22,13 @@ from fullbench.judges.peer_review.wording import Wording, read_wording, shipped
 from fullbench.judges.prompted import Mode, read_template
 from fullbench.judges.templates import Template
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model, family_of
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
-from fullbench.nouns.text import language_named
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model, family_of
+from fullbench.core.response import Response
+from fullbench.core.table import Table
+from fullbench.core.text import language_named
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.peer_readings import USUAL as USUAL_READING
 from fullbench.stats.peer_readings import initial_named, reading_named
 from fullbench.studies import correlations, plan, specs

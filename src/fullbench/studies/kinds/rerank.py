@@ -12,11 +12,11 @@ from fullbench.files.nouns import read_items, read_responses
 from fullbench.files.pictures import allowing, without_pictures
 from fullbench.files.writers import write_rows
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.ballot import ballot
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
 from fullbench.studies import plan, specs
 from fullbench.studies import rerank as ranking
 from fullbench.studies.conduct import Conducted

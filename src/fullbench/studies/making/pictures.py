@@ -13,8 +13,8 @@ import numpy as np
 from fullbench.errors import InputError
 from fullbench.files.writers import replacing, write_rows
 from fullbench.judges.scorers.pictures import decode
-from fullbench.nouns.item import SENSITIVE
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import SENSITIVE
+from fullbench.core.picture import Picture
 from fullbench.pixels import encoded, veiled
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from fullbench.nouns.item import Turn
-from fullbench.nouns.model import DECLINED, Model, Prompt
+from fullbench.core.item import Turn
+from fullbench.core.model import DECLINED, Model, Prompt
 from fullbench.parsing.vocabulary import refuses
 
 LABELS = ("crime", "shocking", "disgust", "other")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fullbench.court.simulated import TIE
 from fullbench.errors import InputError
 from fullbench.figures.peers.reviews import Reviews
-from fullbench.nouns.criteria import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,9 +11,9 @@ from fullbench.errors import Undefined
 from fullbench.figures.peers.methods import METHODS, ROBUST, Nearness, Terms, consensus, nearness, scores
 from fullbench.figures.peers.truth import Truth
 from fullbench.figures.peers.warnings import warned, warnings
-from fullbench.nouns.headings import headings, with_deviation
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings, with_deviation
+from fullbench.core.note import Note, word
+from fullbench.core.table import Cell, Table
 from fullbench.stats.peer_readings import READINGS
 from fullbench.studies.simulation.courts import Court, Setting, court
 

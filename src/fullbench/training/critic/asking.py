@@ -12,9 +12,9 @@ from fullbench.figures.score_agreement import SCALE, scale_of
 from fullbench.judges.critic import critic
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
-from fullbench.nouns.ballot import Score, ballot
-from fullbench.nouns.model import Model
-from fullbench.nouns.text import language_named
+from fullbench.core.ballot import Score, ballot
+from fullbench.core.model import Model
+from fullbench.core.text import language_named
 
 Manner = Literal["critic", "plain"]
 Mode = Literal["direct", "analyze"]

@@ -10,8 +10,8 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.models.local import tokenize
-from fullbench.nouns.case import Case
-from fullbench.nouns.model import Prompt, Reply
+from fullbench.core.case import Case
+from fullbench.core.model import Prompt, Reply
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.scored import Scored
 from fullbench.training.critic.settings import Settings

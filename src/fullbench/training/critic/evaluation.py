@@ -13,13 +13,13 @@ from fullbench.figures import score_agreement as agreement
 from fullbench.figures.gaps import Gaps
 from fullbench.figures.standard import faults
 from fullbench.files.readers import read_rows
-from fullbench.nouns.case import Case
-from fullbench.nouns.headings import headings
-from fullbench.nouns.judge import AsksNobody, Judge, Kind
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.case import Case
+from fullbench.core.column_labels import headings
+from fullbench.core.judge import AsksNobody, Judge, Kind
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import Failure, Verdict
 from fullbench.stats import weighted
 from fullbench.stats.agreement import absolute_error
 from fullbench.stats.comparison import paired_difference

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.nouns.judge import Judge
+from fullbench.core.judge import Judge
 from fullbench.training.critic.description import Critic
 
 _OPTIONS = ("device", "precision", "batch")

@@ -6,9 +6,9 @@ from pathlib import Path
 from statistics import fmean
 
 from fullbench.files.readers import read_rows
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 
 MOST = 40
 """Rows of the table: enough to see the curve's shape, few enough to read."""

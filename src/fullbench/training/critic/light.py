@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from fullbench.errors import InputError
 from fullbench.files.writers import replacing
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import AsksNobody, Kind
-from fullbench.nouns.text import length_of, words_of
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import AsksNobody, Kind
+from fullbench.core.text import length_of, words_of
+from fullbench.core.verdict import Verdict
 from fullbench.training.critic.description import Critic
 from fullbench.training.critic.likeness import BENDS, Bending, Floats, measures
 from fullbench.training.critic.ruling import alone, numbered, recuses

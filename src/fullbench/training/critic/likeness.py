@@ -17,8 +17,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.nouns.case import Case
-from fullbench.nouns.text import words_of
+from fullbench.core.case import Case
+from fullbench.core.text import words_of
 
 Floats = npt.NDArray[np.float64]
 BENDS = 256

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fullbench.models.local import pad_of, place, pretrained
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 from fullbench.stats.bootstrap import bootstrap
 from fullbench.stats.shares import share
 from fullbench.stats.weighted import mean

@@ -14,12 +14,12 @@ from fullbench.judges.prompted import PromptedJudge
 from fullbench.judges.rules import marks_from
 from fullbench.models.local import TransformersModel, pad_of, place, pretrained
 from fullbench.models.weights import fingerprint
-from fullbench.nouns.ballot import Ballot, Real, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import AsksNobody, Kind
-from fullbench.nouns.model import Model, Prompt
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.ballot import Ballot, Real, Score
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import AsksNobody, Kind
+from fullbench.core.model import Model, Prompt
+from fullbench.core.verdict import Failure, Verdict
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.description import Critic
 from fullbench.training.critic.encoding import Encoder, Example, Piece

@@ -10,11 +10,11 @@ from pathlib import Path
 from fullbench.errors import InputError
 from fullbench.figures.splits import INTERNAL, split
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
 from fullbench.training.critic.asking import Asking
 
 SPLITS = ("train", "internal", "external")

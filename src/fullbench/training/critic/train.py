@@ -13,9 +13,9 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
 from fullbench.models.local import TransformersModel, pad_of
-from fullbench.nouns.digests import digest
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.table import Table
+from fullbench.core.digests import digest
+from fullbench.core.judge import Judge
+from fullbench.core.table import Table
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.checkpoints import Kept
 from fullbench.training.critic.description import Critic

@@ -12,20 +12,20 @@ import numpy as np
 
 from fullbench.figures.clustered import mean
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Ballot, Choice
-from fullbench.nouns.call import Usage
-from fullbench.nouns.case import Case
-from fullbench.nouns.case import cases as cases_of
-from fullbench.nouns.headings import headings
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge, kind_of
-from fullbench.nouns.model import Model, Prompt, Reply
-from fullbench.nouns.note import Note
-from fullbench.nouns.number import Number
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Cell, Table
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.ballot import Ballot, Choice
+from fullbench.core.call import Usage
+from fullbench.core.case import Case
+from fullbench.core.case import cases as cases_of
+from fullbench.core.column_labels import headings
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge, kind_of
+from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.note import Note
+from fullbench.core.number_ballot import Number
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.studies import rerank, specs
 from fullbench.studies.answer import answer
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally

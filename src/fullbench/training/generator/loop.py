@@ -14,11 +14,11 @@ import numpy as np
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model, draws
-from fullbench.nouns.response import Response
+from fullbench.core.digests import digest
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model, draws
+from fullbench.core.response import Response
 from fullbench.studies import rerank, specs
 from fullbench.studies.engines import HERE, Budget, Engine, Stop
 from fullbench.training.generator.asker import Asker, Done, Drawn, Tuning

@@ -13,7 +13,7 @@ import torch
 
 from fullbench.errors import InputError, MissingExtra
 from fullbench.models.pipelines import PipelineModel
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from fullbench.training.generator.families import TunablePipeline, family_of
 from fullbench.training.generator.planes import pixels_of
 

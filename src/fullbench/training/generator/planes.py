@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
-from fullbench.nouns.picture import Picture
+from fullbench.core.picture import Picture
 from fullbench.pixels import encoded, flat
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from fullbench.nouns.digests import digest
+from fullbench.core.digests import digest
 from fullbench.training.generator import checkpoints
 from fullbench.training.generator.tuning import Manner, Step, Tunable
 

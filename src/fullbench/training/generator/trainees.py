@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fullbench.errors import InputError, MissingExtra
 from fullbench.models.pipelines import PipelineModel
-from fullbench.nouns.model import Model
-from fullbench.nouns.picture import Picture
+from fullbench.core.model import Model
+from fullbench.core.picture import Picture
 
 if TYPE_CHECKING:
     from fullbench.training.generator.tuning import Tunable

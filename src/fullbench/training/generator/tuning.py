@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, get_args
 import torch
 
 from fullbench.errors import InputError
-from fullbench.nouns.digests import digest
+from fullbench.core.digests import digest
 from fullbench.training.generator import checkpoints
 
 Way = Literal["best", "weighted", "dpo", "ddpo"]

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from sqlalchemy import Connection, func, select
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import sentence
+from fullbench.core.note import sentence
 from fullbench.web import guard
 from fullbench.web.accounts import audit, invitations, passwords, sessions, tables, tokens, users
 from fullbench.web.accounts.routes import Text

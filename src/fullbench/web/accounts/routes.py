@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, HTTPException, Request
 from fastapi.responses import Response
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import sentence
+from fullbench.core.note import sentence
 from fullbench.web import guard
 from fullbench.web.accounts import audit, devices, invitations, limits, passwords, sessions, users
 from fullbench.web.accounts.users import User

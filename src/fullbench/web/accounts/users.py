@@ -12,8 +12,8 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fullbench.errors import InputError
-from fullbench.nouns.item import AUTHOR
-from fullbench.nouns.note import Note
+from fullbench.core.item import AUTHOR
+from fullbench.core.note import Note
 from fullbench.web.accounts import passwords
 from fullbench.web.accounts.secrets import new_id
 from fullbench.web.accounts.tables import sessions, tokens, users

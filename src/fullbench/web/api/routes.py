@@ -8,7 +8,7 @@ from fastapi import APIRouter, File, HTTPException, Query, Request, Response, Up
 from fastapi.responses import HTMLResponse
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import sentence
+from fullbench.core.note import sentence
 from fullbench.web import pictures
 from fullbench.web.accounts import audit, invitations, tokens, users
 from fullbench.web.api import describe

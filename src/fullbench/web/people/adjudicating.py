@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, func, insert, select
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.web.accounts.users import User
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tables import adjudications, tasks

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from fullbench.errors import InputError, UserError
-from fullbench.nouns.note import sentence
+from fullbench.core.note import sentence
 from fullbench.web import pictures
 from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing

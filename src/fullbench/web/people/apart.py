@@ -12,8 +12,8 @@ from itertools import islice
 from sqlalchemy import Connection, select, update
 
 from fullbench.errors import InputError
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
+from fullbench.core.item import Item
+from fullbench.core.note import Note
 from fullbench.web.database import insert_here
 from fullbench.web.people.content import Content
 from fullbench.web.people.studies import CHUNK, Study, listed

@@ -11,10 +11,10 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from fullbench.errors import InputError
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note, sentence
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
+from fullbench.core.item import Item
+from fullbench.core.note import Note, sentence
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
 from fullbench.web import pictures
 from fullbench.web.accounts import audit
 from fullbench.web.accounts.users import User

@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 
 from fullbench.errors import InputError
 from fullbench.files.nouns import write_rows
-from fullbench.nouns.note import sentence
+from fullbench.core.note import sentence
 from fullbench.web import guard
 from fullbench.web.accounts import audit
 from fullbench.web.accounts.routes import enter

@@ -12,9 +12,9 @@ from starlette.datastructures import UploadFile
 
 from fullbench.errors import InputError
 from fullbench.ledger.rows import Find
-from fullbench.nouns.item import WITHOUT_PICTURES
-from fullbench.nouns.note import Note
-from fullbench.nouns.picture import Picture
+from fullbench.core.item import WITHOUT_PICTURES
+from fullbench.core.note import Note
+from fullbench.core.picture import Picture
 from fullbench.web.accounts.tables import uploads
 from fullbench.web.people import forms
 from fullbench.web.people.content import Content

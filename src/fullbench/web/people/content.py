@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fullbench.ledger.rows import Find
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import AUTHOR, Item, Part, Turn
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.ballot import ballot
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.item import AUTHOR, Item, Part, Turn
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE
 from fullbench.web.accounts.users import Pseudonyms, folded, unnamed_tags
 
 PERSON = f"{PEOPLE}:"

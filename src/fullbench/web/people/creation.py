@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.web.database import alone, reading, writing
 from fullbench.web.people import apart, live, removal, studies
 from fullbench.web.people.apart import Separated

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from fullbench.figures import clustered
-from fullbench.nouns.estimate import Estimate
+from fullbench.core.estimate import Estimate
 from fullbench.stats.shares import wilson
 from fullbench.web.people.tally import Vote
 

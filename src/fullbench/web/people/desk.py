@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, select
 
-from fullbench.nouns.ballot import LETTERS
+from fullbench.core.ballot import LETTERS
 from fullbench.web.people.content import Content
 from fullbench.web.people.members import only_assigned
 from fullbench.web.people.queue import waiting

@@ -10,8 +10,8 @@ from statistics import fmean, median
 
 from sqlalchemy import Connection, select
 
-from fullbench.nouns.item import parts_text
-from fullbench.nouns.note import Note
+from fullbench.core.item import parts_text
+from fullbench.core.note import Note
 from fullbench.web.people.content import Content
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tables import votes

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Ballot
-from fullbench.nouns.note import Note, word
+from fullbench.core.ballot import Ballot
+from fullbench.core.note import Note, word
 
 Answer = Mapping[str, Any]
 Fields = Mapping[str, str]

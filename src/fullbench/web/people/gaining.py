@@ -9,8 +9,8 @@ from typing import Any
 from fullbench.errors import InputError
 from fullbench.figures import asking
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.note import Note
-from fullbench.nouns.verdict import ADJUDICATION, PEOPLE
+from fullbench.core.note import Note
+from fullbench.core.verdict import ADJUDICATION, PEOPLE
 from fullbench.web.people.content import Content
 from fullbench.web.people.studies import Study
 from fullbench.web.people.task_sources import Tasks, tasks_named

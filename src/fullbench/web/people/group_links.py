@@ -19,7 +19,7 @@ from sqlalchemy import Connection, delete, func, select
 
 from fullbench.errors import InputError
 from fullbench.files.writers import Columns
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.web.accounts import sessions, users
 from fullbench.web.accounts.secrets import digest, new_id, new_secret
 from fullbench.web.accounts.tables import users as accounts

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.nouns.digests import digest
-from fullbench.nouns.note import Note
+from fullbench.core.digests import digest
+from fullbench.core.note import Note
 from fullbench.web.words import Language
 
 PLAIN = "plain"

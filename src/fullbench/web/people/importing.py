@@ -14,10 +14,10 @@ from sqlalchemy import Connection, Engine
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.item import REQUEST, Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.response import Response
+from fullbench.core.item import REQUEST, Item
+from fullbench.core.note import Note
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
 from fullbench.studies import seated
 from fullbench.web import ledgers, pictures
 from fullbench.web.accounts.users import User

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Ballot, ballot
-from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import ADJUDICATION, PEOPLE, Circumstances, Fault, Verdict
+from fullbench.core.ballot import Ballot, ballot
+from fullbench.core.case import Case
+from fullbench.core.verdict import ADJUDICATION, PEOPLE, Circumstances, Fault, Verdict
 from fullbench.web.people import forms
 from fullbench.web.people.content import Content
 from fullbench.web.people.forms import Answer, Fields

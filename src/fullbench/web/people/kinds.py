@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from fullbench.errors import InputError
 from fullbench.ledger.rows import Find
-from fullbench.nouns import criteria, doors
-from fullbench.nouns.ballot import Choice, Likert, Ranking, Score
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.verdict import Verdict
+from fullbench.core import rubric, plugin_entry_points
+from fullbench.core.ballot import Choice, Likert, Ranking, Score
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.note import Note
+from fullbench.core.verdict import Verdict
 from fullbench.studies.rewording import REASONS as COMPLAINTS
 from fullbench.web.people import bringing, forms
 from fullbench.web.people.content import Content
@@ -175,7 +175,7 @@ class Rate(Kind):
 class Agree(Kind):
     """A judge's ruling and its reasons, judged in turn: three verdicts on one text."""
 
-    name, title, ballot = "agree", key("Judge the judge"), criteria.REVIEW_BALLOTS[criteria.AGREES].spec
+    name, title, ballot = "agree", key("Judge the judge"), rubric.REVIEW_BALLOTS[rubric.AGREES].spec
     does = key("What a judge ruled and why; people agree or not, grade the reasons, and note what was made up.")
 
     def check(self, rules: Rules, content: Content) -> None:
@@ -189,7 +189,7 @@ class Agree(Kind):
             )
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        grades = criteria.REVIEW_BALLOTS[criteria.REASONS]
+        grades = rubric.REVIEW_BALLOTS[rubric.REASONS]
         return {
             "agree": forms.yes(fields, "agree", key("do you agree with the ruling?")),
             "grade": forms.mark(fields.get("grade", ""), grades, key("grade the reasons")),
@@ -210,14 +210,14 @@ class Agree(Kind):
         return {"agree": forms.known_yes(marks)}
 
     def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
-        field_of = {criteria.AGREES: "agree", criteria.REASONS: "grade", criteria.HALLUCINATES: "hallucination"}
+        field_of = {rubric.AGREES: "agree", rubric.REASONS: "grade", rubric.HALLUCINATES: "hallucination"}
         for criterion, name in field_of.items():
             value = cast.answer.get(name)
-            case = Case(cast.content.item, cast.content.responses, criteria.REVIEW_BALLOTS[criterion], criterion)
+            case = Case(cast.content.item, cast.content.responses, rubric.REVIEW_BALLOTS[criterion], criterion)
             if cast.answer.get("recused"):
                 yield case, cast.verdict(case, "recused")
             elif value is not None:
-                yield case, cast.verdict(case, (float(value) if criterion == criteria.REASONS else 1.0 + bool(value),))
+                yield case, cast.verdict(case, (float(value) if criterion == rubric.REASONS else 1.0 + bool(value),))
 
 
 class _YesNo(Kind):
@@ -277,9 +277,9 @@ class Verify(_YesNo):
         """Whether it follows, whether the caption is at fault, whether the reference itself is: each a yes or no."""
         fault = cast.answer.get("fault")
         said = {
-            criteria.FOLLOWS: bool(cast.answer.get("follows")),
-            criteria.CAPTION_AT_FAULT: fault in {"the caption", SEVERAL},
-            criteria.REFERENCE_AT_FAULT: fault in {"the reference", SEVERAL},
+            rubric.FOLLOWS: bool(cast.answer.get("follows")),
+            rubric.CAPTION_AT_FAULT: fault in {"the caption", SEVERAL},
+            rubric.REFERENCE_AT_FAULT: fault in {"the reference", SEVERAL},
         }
         for criterion, yes in said.items():
             case = Case(cast.content.item, cast.content.responses, YES_NO, criterion)
@@ -363,7 +363,7 @@ class Write(Kind):
 @cache
 def kinds() -> Mapping[str, Kind]:
     """Every kind of task behind the door `tasks` by name: ours in the order that they are shown in, then plugins'."""
-    names = [*(name for name in _ORDER if name in doors.installed("tasks")), *doors.names("tasks")]
+    names = [*(name for name in _ORDER if name in plugin_entry_points.installed("tasks")), *plugin_entry_points.names("tasks")]
     return {name: _made(name) for name in dict.fromkeys(names)}
 
 
@@ -371,7 +371,7 @@ _ORDER = ("pair", "score", "rank", "agree", "rate", "verify", "write", "rewrite"
 
 
 def _made(name: str) -> Kind:
-    kind = doors.load("tasks", name)
+    kind = plugin_entry_points.load("tasks", name)
     instance: object = kind() if isinstance(kind, type) else kind
     if not isinstance(instance, Kind) or instance.name != name:
         raise InputError(

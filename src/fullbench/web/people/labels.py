@@ -21,11 +21,11 @@ from fullbench.files.nouns import write_rows
 from fullbench.files.writers import Columns
 from fullbench.ledger.rows import Find
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import AUTHOR, Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.verdict import ADJUDICATION, PEOPLE, PILOT, Verdict
+from fullbench.core.case import Case
+from fullbench.core.item import AUTHOR, Item
+from fullbench.core.note import Note
+from fullbench.core.picture import Picture
+from fullbench.core.verdict import ADJUDICATION, PEOPLE, PILOT, Verdict
 from fullbench.studies.verified import VERIFIED
 from fullbench.web import pictures
 from fullbench.web.accounts.users import Pseudonyms, pseudonyms

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import Connection
 
 from fullbench.errors import UserError
-from fullbench.nouns.note import sentence
+from fullbench.core.note import sentence
 from fullbench.web import guard
 from fullbench.web.accounts import audit
 from fullbench.web.database import reading, writing

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select, update
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.web.accounts import invitations
 from fullbench.web.accounts.tables import invitations as invited
 from fullbench.web.accounts.tables import users

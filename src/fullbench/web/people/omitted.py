@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.response import Response
+from fullbench.core.item import Item
+from fullbench.core.note import Note
+from fullbench.core.response import Response
 from fullbench.studies.verified import is_unverified
 from fullbench.web.people.studies import Study
 

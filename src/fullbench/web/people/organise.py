@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from starlette.background import BackgroundTask
 
 from fullbench.errors import InputError, UserError
-from fullbench.nouns.note import sentence
+from fullbench.core.note import sentence
 from fullbench.reports.cells import with_n
 from fullbench.web import ledgers, pictures
 from fullbench.web.accounts import audit

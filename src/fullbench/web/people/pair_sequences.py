@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import overload
 
-from fullbench.nouns.response import Response
+from fullbench.core.response import Response
 
 Pair = tuple[Response, Response]
 
 
 class PairSequence(Sequence[Pair]):
-    """Pairs of responses of different contestants to one item, in the order of `nouns.case.cases`.
+    """Pairs of responses of different contestants to one item, in the order of `core.case.cases`.
 
     A contestant with several samples meets the same sample of the others; one with a single sample meets every sample.
 

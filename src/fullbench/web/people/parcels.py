@@ -18,7 +18,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.web.accounts.users import User
 from fullbench.web.guard import Organiser, settings_of
 from fullbench.web.settings import DAY, Settings

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.web.people import creation, omitted, studies
 from fullbench.web.people.content import Content
 from fullbench.web.people.creation import Finishing

@@ -13,10 +13,10 @@ from sqlalchemy import Connection, func, select
 
 from fullbench.figures import clustered
 from fullbench.figures.gaps import Gaps
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, word
+from fullbench.core.table import Cell, Table
 from fullbench.stats.consensus import Consensus, dawid_skene, majority
 from fullbench.stats.raters import Distance, fleiss_kappa, krippendorff_alpha
 from fullbench.stats.shares import wilson

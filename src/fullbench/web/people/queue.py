@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 
 from fullbench.errors import UserError
-from fullbench.nouns.digests import digest
+from fullbench.core.digests import digest
 from fullbench.web.accounts.tables import users
 from fullbench.web.database import insert_here
 from fullbench.web.people.content import Content, order

@@ -7,7 +7,7 @@ import time
 from sqlalchemy import Connection, delete, func, select
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.web.accounts import invitations, users
 from fullbench.web.database import insert_here
 from fullbench.web.people.studies import Study

@@ -11,12 +11,12 @@ from sqlalchemy import Connection
 
 from fullbench.columns.builder import columns_of
 from fullbench.figures import leaderboard, references
-from fullbench.nouns.ballot import LETTERS
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import ADJUDICATION
+from fullbench.core.ballot import LETTERS
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.table import Table
+from fullbench.core.verdict import ADJUDICATION
 from fullbench.stats.joining import VoteRule
 from fullbench.web.people import adjudicating, labels
 from fullbench.web.people.adjudicating import Standing, Task

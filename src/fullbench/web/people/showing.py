@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.nouns.ballot import LETTERS, Likert, Score, ballot
-from fullbench.nouns.item import Part, parts_text
+from fullbench.core.ballot import LETTERS, Likert, Score, ballot
+from fullbench.core.item import Part, parts_text
 from fullbench.studies.rewording import REASONS as COMPLAINTS
 from fullbench.web.people.content import parts_of
 from fullbench.web.people.guides import anchors

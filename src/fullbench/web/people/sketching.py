@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from fullbench.errors import UserError
-from fullbench.nouns.note import sentence
+from fullbench.core.note import sentence
 from fullbench.web.database import writing
 from fullbench.web.guard import Organiser, engine_of, ledger_of, settings_of
 from fullbench.web.pages import render

@@ -16,13 +16,13 @@ from fullbench.errors import InputError
 from fullbench.figures.places import OVERALL
 from fullbench.files.fields import Fields
 from fullbench.files.nouns import read_rows
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.criteria import is_review
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import Response
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.ballot import ballot
+from fullbench.core.rubric import is_review
+from fullbench.core.item import Item
+from fullbench.core.note import Note
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.web.people.content import Content, parts_json
 from fullbench.web.people.kind import Kind, Rules
 from fullbench.web.words import key

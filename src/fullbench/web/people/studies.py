@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.web.people import guides
 from fullbench.web.people.content import Content
 from fullbench.web.people.kind import Kind, Rules

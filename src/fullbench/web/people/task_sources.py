@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import ballot
-from fullbench.nouns.case import cases
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item
-from fullbench.nouns.note import Note
-from fullbench.nouns.response import Response
+from fullbench.core.ballot import ballot
+from fullbench.core.case import cases
+from fullbench.core.digests import digest
+from fullbench.core.item import Item
+from fullbench.core.note import Note
+from fullbench.core.response import Response
 from fullbench.web.people.content import Content
 from fullbench.web.people.kind import Kind
 from fullbench.web.people.pair_sequences import PairSequence

@@ -19,7 +19,7 @@ from starlette.datastructures import UploadFile
 from fullbench.errors import InputError
 from fullbench.files.nouns import read_rows
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.note import Note, word
+from fullbench.core.note import Note, word
 from fullbench.web import pictures
 from fullbench.web.accounts.users import User
 from fullbench.web.people import parcels

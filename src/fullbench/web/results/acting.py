@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import Connection, select
 
 from fullbench.errors import UserError
-from fullbench.nouns.note import sentence
+from fullbench.core.note import sentence
 from fullbench.web import events
 from fullbench.web.accounts import audit
 from fullbench.web.guard import Annotator, Database, Organiser, Viewer, address_of, engine_of, writers_of

@@ -10,8 +10,8 @@ import orjson
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from pydantic import Field
 
-from fullbench.nouns.case import Case
-from fullbench.nouns.table import Table
+from fullbench.core.case import Case
+from fullbench.core.table import Table
 from fullbench.reports.tables import render
 from fullbench.web.api.guard import Viewer
 from fullbench.web.api.shapes import RESPONSES, Limit, Page, Shape

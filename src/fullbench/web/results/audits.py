@@ -10,9 +10,9 @@ from fullbench.audit.conduct import study_of
 from fullbench.audit.seats import members_of
 from fullbench.figures.card import Card
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.digests import digest
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.digests import digest
+from fullbench.core.estimate import Estimate
+from fullbench.core.table import Cell, Table
 from fullbench.studies import seated
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter

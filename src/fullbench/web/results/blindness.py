@@ -15,8 +15,8 @@ from typing import Any
 from fastapi import HTTPException, Request
 from sqlalchemy import Connection, Select, func, or_, select
 
-from fullbench.nouns import item
-from fullbench.nouns.digests import digest
+from fullbench.core import item
+from fullbench.core.digests import digest
 from fullbench.web.accounts.users import User
 from fullbench.web.guard import Database, Reader
 from fullbench.web.people import visibility

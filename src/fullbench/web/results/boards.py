@@ -14,8 +14,8 @@ import orjson
 from sqlalchemy import Connection, Engine, delete, func, select
 
 from fullbench.figures.slices import GROUPS
-from fullbench.nouns.digests import digest
-from fullbench.nouns.table import Table
+from fullbench.core.digests import digest
+from fullbench.core.table import Table
 from fullbench.reports.tables import render, table_from_json
 from fullbench.reports.typed import packed_hint, unpacked_hint
 from fullbench.web.results import blindness, catalogue, tables

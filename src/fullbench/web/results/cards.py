@@ -20,12 +20,12 @@ from fullbench.columns.table import Columns
 from fullbench.figures import narrow, standard
 from fullbench.figures.card import card as judge_card
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.digests import digest
-from fullbench.nouns.note import pack, unpack
-from fullbench.nouns.record import Record
-from fullbench.nouns.response import LENGTHENS
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.digests import digest
+from fullbench.core.note import pack, unpack
+from fullbench.core.record import Record
+from fullbench.core.response import LENGTHENS
+from fullbench.core.table import Table
+from fullbench.core.verdict import PEOPLE
 from fullbench.studies import seated
 from fullbench.web.database import reading
 from fullbench.web.results import audits, blindness, boards, evidence, figures, listing, tables

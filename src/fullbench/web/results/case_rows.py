@@ -12,7 +12,7 @@ from typing import Any, Literal
 import orjson
 from sqlalchemy import Connection, func, select
 
-from fullbench.nouns.verdict import FAULTS
+from fullbench.core.verdict import FAULTS
 from fullbench.web.results import tables
 from fullbench.web.results.places import voice_name
 from fullbench.web.results.rows import contestants_in

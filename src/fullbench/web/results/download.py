@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection
 
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Column, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.table import Column, Table
 from fullbench.reports.cells import show
 from fullbench.reports.imprint import KNOWN, Imprint
 from fullbench.reports.tables import render

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, delete, select
 
 from fullbench.figures.judging import shape
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
-from fullbench.nouns.digests import digest
-from fullbench.nouns.verdict import FAULTS, PILOT, Verdict
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.verdict import FAULTS, PILOT, Verdict
 from fullbench.web.accounts.users import pseudonyms, unnamed_tags
 from fullbench.web.database import insert_here
 from fullbench.web.results import flag_counts, search, tables

@@ -12,9 +12,9 @@ from typing import Any
 
 from fullbench.figures.judging import UNTAGGED
 from fullbench.figures.places import OVERALL
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.note import Note
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 from fullbench.web.results.boards import Links
 from fullbench.web.results.filters import Filter
 

@@ -15,8 +15,8 @@ from fullbench.columns.table import Columns, Family
 from fullbench.figures import corrected, history, leaderboard, slices
 from fullbench.figures.places import ballot_of, from_family, placed
 from fullbench.figures.slices import Slice
-from fullbench.nouns.headings import headings
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.column_labels import headings
+from fullbench.core.table import Cell, Table
 from fullbench.web.results.boards import Board, Linked, Links
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rulings import is_panel, is_person

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from sqlalchemy import ColumnElement, Connection, Select, and_, false, select, true
 
 from fullbench.errors import InputError
-from fullbench.nouns.note import Note
-from fullbench.nouns.verdict import FAULTS
+from fullbench.core.note import Note
+from fullbench.core.verdict import FAULTS
 from fullbench.web.results import tables
 from fullbench.web.results.flags import FLAGS, Flags
 from fullbench.web.results.rows import studies

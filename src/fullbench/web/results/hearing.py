@@ -10,10 +10,10 @@ from markupsafe import Markup
 from sqlalchemy import Connection, select, true
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.call import Call
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Turn
-from fullbench.nouns.verdict import PEOPLE, Verdict
+from fullbench.core.call import Call
+from fullbench.core.case import Case
+from fullbench.core.item import Turn
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.studies import rendering
 from fullbench.web.accounts.users import pseudonyms, unnamed_tags
 from fullbench.web.results import tables

@@ -11,10 +11,10 @@ from typing import cast
 
 from fullbench.figures.places import OVERALL, place
 from fullbench.figures.rates import AMOUNTS
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.headings import headings
-from fullbench.nouns.note import Note, listed, sentences
-from fullbench.nouns.table import Cell, Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.column_labels import headings
+from fullbench.core.note import Note, listed, sentences
+from fullbench.core.table import Cell, Table
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.cards import Card
 from fullbench.web.results.filters import Filter

@@ -17,7 +17,7 @@ from html import unescape
 
 from markupsafe import Markup, escape
 
-from fullbench.nouns.ballot import LETTERS
+from fullbench.core.ballot import LETTERS
 from fullbench.web.prose import prose
 
 _PART = re.compile(

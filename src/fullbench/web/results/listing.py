@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from fullbench.nouns.verdict import FAULTS
+from fullbench.core.verdict import FAULTS
 from fullbench.web.results import flag_counts, search, tables
 from fullbench.web.results.filters import Filter, Numbered
 from fullbench.web.results.flags import FLAGS, Flags

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.table import Table
 from fullbench.reports.cells import decimals, show
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter

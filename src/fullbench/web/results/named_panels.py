@@ -14,9 +14,9 @@ from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.figures.panels import rulings
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.digests import digest
-from fullbench.nouns.panel import View
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.core.digests import digest
+from fullbench.core.panel import View
+from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.web.database import reading
 from fullbench.web.results import catalogue, tables
 from fullbench.web.results.entering import Batch

@@ -22,9 +22,9 @@ from fullbench.columns.builder import columns_of
 from fullbench.columns.table import Columns
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.digests import digest
-from fullbench.nouns.panel import PANEL, Marks, combined
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.digests import digest
+from fullbench.core.panel import PANEL, Marks, combined
+from fullbench.core.verdict import Verdict
 from fullbench.web.database import reading
 from fullbench.web.results import catalogue, named_panels, tables
 from fullbench.web.results.entering import Batch

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 from urllib.parse import quote, urlencode
 
-from fullbench.nouns.digests import digest
+from fullbench.core.digests import digest
 from fullbench.reports.logos import Logo
 from fullbench.web.results.filters import Filter
 from fullbench.web.words import Language

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, Engine, insert, select
 
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.verdict import Verdict
 from fullbench.web.accounts.tables import users
 from fullbench.web.accounts.users import Pseudonyms, folded, pseudonyms
 from fullbench.web.database import engine_for, reading, writing

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.succession import Succession, successions
-from fullbench.nouns.digests import digest
-from fullbench.nouns.note import Note
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.digests import digest
+from fullbench.core.note import Note
+from fullbench.core.verdict import PEOPLE
 from fullbench.studies import seated
 from fullbench.web.database import reading
 from fullbench.web.results import blindness, boards, catalogue, figures, panels, seams, tables

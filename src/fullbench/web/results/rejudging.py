@@ -14,8 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fullbench.errors import InputError, UserError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
-from fullbench.nouns.judge import Judge
+from fullbench.core.case import Case
+from fullbench.core.judge import Judge
 from fullbench.web import events
 from fullbench.web.database import writing
 from fullbench.web.results import requests

@@ -13,10 +13,10 @@ from typing import TypeVar
 from fullbench.errors import InputError
 from fullbench.figures.joined import form_of
 from fullbench.figures.judging import winner
-from fullbench.nouns.ballot import Likert, Real, Score, ballot
-from fullbench.nouns.number import Number
-from fullbench.nouns.panel import is_view
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.ballot import Likert, Real, Score, ballot
+from fullbench.core.number_ballot import Number
+from fullbench.core.panel import is_view
+from fullbench.core.verdict import PEOPLE
 from fullbench.stats.joining import join
 from fullbench.stats.rankings import rank_correlation
 from fullbench.web.results.flags import Flags

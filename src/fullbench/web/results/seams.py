@@ -8,7 +8,7 @@ from functools import partial
 
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.succession import Succession
-from fullbench.nouns.table import Table
+from fullbench.core.table import Table
 from fullbench.studies.equate import with_seams
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter

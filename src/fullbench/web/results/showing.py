@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.nouns.digests import once
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.table import Cell, Column, Table
+from fullbench.core.digests import once
+from fullbench.core.estimate import Estimate
+from fullbench.core.table import Cell, Column, Table
 from fullbench.reports import charts
 from fullbench.reports.layout import LONG, Axis, LaidCell, axes, heads, laid_column, with_origins
 from fullbench.web.results.boards import Linked

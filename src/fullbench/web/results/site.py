@@ -22,9 +22,9 @@ from sqlalchemy import Connection, Select, func, select
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import SENSITIVE
-from fullbench.nouns.picture import Picture
+from fullbench.core.digests import digest
+from fullbench.core.item import SENSITIVE
+from fullbench.core.picture import Picture
 from fullbench.picture_metadata import can_strip, strip_metadata
 from fullbench.reports.imprint import Imprint
 from fullbench.reports.logos import Logo

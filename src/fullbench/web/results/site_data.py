@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import Connection, Select, select
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.case import Case
+from fullbench.core.case import Case
 from fullbench.web.results import tables
 from fullbench.web.results.case_rows import CaseRow, case_rows
 from fullbench.web.results.flags import FLAGS

@@ -12,7 +12,7 @@ from jinja2 import Environment
 from sqlalchemy import Connection, Select
 
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import LETTERS
+from fullbench.core.ballot import LETTERS
 from fullbench.reports import charts
 from fullbench.reports.imprint import Imprint
 from fullbench.web.results import (

@@ -10,9 +10,9 @@ from typing import Literal
 
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
-from fullbench.nouns.ballot import Choice, Likert, Real, Score, ballot
-from fullbench.nouns.case import Case
-from fullbench.nouns.verdict import PEOPLE, Circumstances, Verdict
+from fullbench.core.ballot import Choice, Likert, Real, Score, ballot
+from fullbench.core.case import Case
+from fullbench.core.verdict import PEOPLE, Circumstances, Verdict
 from fullbench.web.accounts.users import User
 from fullbench.web.results.hearing import Hearing
 from fullbench.web.words import key

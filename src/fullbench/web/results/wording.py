@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from fullbench.nouns.ballot import Ballot, Choice, Likert, Ranking, ballot
+from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, ballot
 
 SEATS = 8
 """So many colours there are for contestants."""

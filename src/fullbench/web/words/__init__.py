@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fullbench.nouns.note import Note
+from fullbench.core.note import Note
 from fullbench.reports.words import LANGUAGES, Language, messages
 
 __all__ = ["LANGUAGES", "Language", "chinese", "key", "preferred", "translate"]

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from fullbench.errors import InputError
 from fullbench.models.local import place
 from fullbench.models.weights import fingerprint
-from fullbench.nouns.call import Usage
-from fullbench.nouns.digests import digest
-from fullbench.nouns.model import Prompt, Reply
-from fullbench.nouns.picture import Picture
+from fullbench.core.call import Usage
+from fullbench.core.digests import digest
+from fullbench.core.model import Prompt, Reply
+from fullbench.core.picture import Picture
 from fullbench.training.generator.planes import png_of
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.models.factories import read_options
-from fullbench.nouns import doors
-from fullbench.nouns.model import Model
-from fullbench.nouns.picture import Picture
+from fullbench.core import plugin_entry_points
+from fullbench.core.model import Model
+from fullbench.core.picture import Picture
 from fullbench.training.generator import loop, trainees
 from fullbench.training.generator.planes import pixels_of
 from tests.training.generator.toy.model import OPTIONS, SheetModel
@@ -82,5 +82,5 @@ def toy_plugin(tmp_path_factory, monkeypatch) -> Iterator[None]:
 
 def _forget_entry_points() -> None:
     importlib.invalidate_caches()
-    doors._every.cache_clear()
-    doors.installed.cache_clear()
+    plugin_entry_points._every.cache_clear()
+    plugin_entry_points.installed.cache_clear()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fullbench.court.drawing import HUES, outline
 from fullbench.court.eyes import Sight, things_in
 from fullbench.court.words import COLOURS, SHAPES, Colour, Shape, count_of, groups_in, listed
-from fullbench.nouns.digests import digest
+from fullbench.core.digests import digest
 
 if TYPE_CHECKING:
     from fullbench.court.eyes import Pixels

@@ -10,11 +10,11 @@ from itertools import combinations, permutations, product
 from typing import Literal
 
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Ballot
-from fullbench.nouns.digests import digest, once
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.shown import Shown
+from fullbench.core.ballot import Ballot
+from fullbench.core.digests import digest, once
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.notebook_display import Shown
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fullbench.errors import InputError
-from fullbench.nouns.case import Case
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Judge
-from fullbench.nouns.model import Model
-from fullbench.nouns.record import Record
-from fullbench.nouns.reproduction import Brought, Reproduction
-from fullbench.nouns.response import Response
-from fullbench.nouns.table import Table
-from fullbench.nouns.verdict import Verdict
+from fullbench.core.case import Case
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought, Reproduction
+from fullbench.core.response import Response
+from fullbench.core.table import Table
+from fullbench.core.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fullbench import Ballot, Choice, Likert, Ranking, Real, Score, ballot
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import LETTERS, Language, Style
+from fullbench.core.ballot import LETTERS, Language, Style
 
 SCALES = [
     ("bad", "poor", "fair", "good", "great"),

@@ -11,11 +11,11 @@ from statistics import fmean
 from typing import Any, Literal
 
 from fullbench.errors import InputError
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item
-from fullbench.nouns.response import Response
-from fullbench.nouns.shown import Framed
-from fullbench.nouns.verdict import FAULTS, Verdict
+from fullbench.core.digests import digest
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.notebook_display import Framed
+from fullbench.core.verdict import FAULTS, Verdict
 
 Field = Literal["case", "judge", "item", "ballot", "criterion", "trial", "rater", "fault"]
 Rule = Literal["each", "majority", "mean"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Ballot, Language, Style
+from fullbench.core.ballot import Ballot, Language, Style
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Language
+from fullbench.core.ballot import Language
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTERS = re.compile(r"[^\W\d_]+")

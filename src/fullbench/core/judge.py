@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from fullbench.nouns.case import Case
-from fullbench.nouns.model import Model, Prompt
-from fullbench.nouns.verdict import Failure, Verdict
+from fullbench.core.case import Case
+from fullbench.core.model import Model, Prompt
+from fullbench.core.verdict import Failure, Verdict
 
 
 @runtime_checkable

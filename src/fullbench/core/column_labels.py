@@ -6,8 +6,8 @@ table and has one translation. What the data name, such as a column for each con
 
 from __future__ import annotations
 
-from fullbench.nouns.note import Note, word
-from fullbench.nouns.table import Better, Column, Kind
+from fullbench.core.note import Note, word
+from fullbench.core.table import Better, Column, Kind
 
 _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("rank", ""): ("rank", "rank alone"),

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fullbench.nouns.digests import digest, once
-from fullbench.nouns.item import Part, parts_content, parts_pictures, parts_text
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.shown import Shown
+from fullbench.core.digests import digest, once
+from fullbench.core.item import Part, parts_content, parts_pictures, parts_text
+from fullbench.core.picture import Picture
+from fullbench.core.notebook_display import Shown
 
 LENGTHENS = "lengthens"
 """The tag of an answer that says another contestant's at greater length: whose."""

@@ -9,9 +9,9 @@ from math import fsum
 from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.errors import InputError
-from fullbench.nouns.judge import Kind
-from fullbench.nouns.rubric import RUBRIC, Rubric
-from fullbench.nouns.verdict import PEOPLE
+from fullbench.core.judge import Kind
+from fullbench.core.rubric import RUBRIC, Rubric
+from fullbench.core.verdict import PEOPLE
 
 PANEL, CASCADE = "panel:", "cascade:"
 VIEWED = (PANEL, CASCADE, RUBRIC)

@@ -1,17 +1,22 @@
 """A rubric: several criteria, each with words, a ballot and a weight, that one judge fills in for a response."""
 
+
 from __future__ import annotations
+
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
-
 from fullbench.errors import InputError
-from fullbench.nouns.ballot import Likert, Real, Score, ballot
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import Item
-from fullbench.nouns.judge import Kind
+from fullbench.core.ballot import Likert, Real, Score, ballot
+from fullbench.core.digests import digest
+from fullbench.core.item import Item
+from fullbench.core.judge import Kind
+from collections.abc import Mapping
+from fullbench.core.ballot import Ballot, Likert, Score
+from fullbench.core.verdict import Verdict
+
 
 RUBRIC = "rubric:"
 """How the names of such judges begin."""
@@ -153,3 +158,43 @@ class Rubric:
 def code(criterion: str) -> str:
     """Four signs by which a criterion is called in a sheet with several: the same wherever it stands."""
     return digest(["criterion", criterion])[:4].upper()
+
+
+# -----------------------------------------------------------------------------
+# Criteria that several rooms know by name: those of a peer review, and those under which a ruling is reviewed.
+
+CORRECTNESS = "correctness"
+VISUAL = "visual"
+CORRELATION = "correlation"
+"""How well an answer fits its picture, by a measure and not by a reviewer."""
+
+AGREES = "agrees"
+REASONS = "reasons"
+HALLUCINATES = "hallucinates"
+"""The criterion under which people say that a ruling's reasons see what is not there."""
+REVIEW_BALLOTS: Mapping[str, Ballot] = {
+    AGREES: Likert(("no", "yes")),
+    REASONS: Score(1, 5),
+    HALLUCINATES: Likert(("no", "yes")),
+}
+"""On what people review a judge's ruling, by criterion."""
+
+
+FOLLOWS = "reference verified"
+CAPTION_AT_FAULT = "caption at fault"
+REFERENCE_AT_FAULT = "reference at fault"
+CHECKS = (FOLLOWS, CAPTION_AT_FAULT, REFERENCE_AT_FAULT)
+"""What people say of a reference, each a yes or no: that it follows its instruction, and what was wrong if not."""
+
+LESS_IS_BETTER = frozenset({HALLUCINATES, CAPTION_AT_FAULT, REFERENCE_AT_FAULT})
+"""Criteria under which the lower mark is the better one."""
+
+
+def is_review(verdict: Verdict) -> bool:
+    """Whether a verdict is on another verdict."""
+    return verdict.criterion in REVIEW_BALLOTS
+
+
+def is_check(verdict: Verdict) -> bool:
+    """Whether a verdict is what somebody said of a reference, not of an answer."""
+    return verdict.criterion in CHECKS

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fullbench.errors import InputError
-from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
-from fullbench.nouns.case import Case
+from fullbench.core.call import NOTHING, Call, FailureKind, Usage
+from fullbench.core.case import Case
 
 Fault = Literal["refused", "unreadable", "recused"]
 

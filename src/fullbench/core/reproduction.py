@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.record import Record
-from fullbench.nouns.table import Table
+from fullbench.core.estimate import Estimate
+from fullbench.core.record import Record
+from fullbench.core.table import Table
 
 Basis = Literal["data", "printed"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from fullbench.nouns.estimate import Estimate
-from fullbench.nouns.shown import Framed, Shown
+from fullbench.core.estimate import Estimate
+from fullbench.core.notebook_display import Framed, Shown
 
 Kind = Literal["", "name", "word", "text", "rank", "count", "n", "fault", "number", "figure"]
 """What the cells of a column are: names of the data, words of ours, free text, ranks, counts (`n`: of observations,

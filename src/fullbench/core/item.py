@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fullbench.nouns.digests import digest, once
-from fullbench.nouns.picture import Picture
-from fullbench.nouns.shown import Shown
+from fullbench.core.digests import digest, once
+from fullbench.core.picture import Picture
+from fullbench.core.notebook_display import Shown
 
 Part = str | Picture
 

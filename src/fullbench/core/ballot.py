@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from fullbench.errors import InputError
-from fullbench.nouns import doors
+from fullbench.core import plugin_entry_points
 
 Language = Literal["en", "zh"]
 Style = Literal["marker", "json", "bare"]
@@ -315,9 +315,9 @@ def ballot(spec: str) -> Ballot:
     True
     """
     kind, _, rest = spec.partition(":")
-    if kind not in doors.installed("ballots"):
+    if kind not in plugin_entry_points.installed("ballots"):
         raise _unknown(spec)
-    named = doors.load("ballots", kind)(rest)
+    named = plugin_entry_points.load("ballots", kind)(rest)
     if not isinstance(named, Ballot):
         raise InputError(f"the plugin of the ballot {spec!r} made no Ballot; found {type(named).__name__}")
     return named
@@ -373,8 +373,8 @@ _SPELLINGS = {
 
 
 def _unknown(kind: str, rest: str = "") -> InputError:
-    more = [name for name in doors.names("ballots") if name not in _SPELLINGS]
+    more = [name for name in plugin_entry_points.names("ballots") if name not in _SPELLINGS]
     spec = f"{kind}:{rest}" if rest else kind
     known = ", ".join([*_SPELLINGS.values(), *more])
-    hint = doors.did_you_mean(kind, [*_SPELLINGS, *more]) if kind not in _SPELLINGS else ";"
+    hint = plugin_entry_points.did_you_mean(kind, [*_SPELLINGS, *more]) if kind not in _SPELLINGS else ";"
     return InputError(f"unknown ballot {spec!r}{hint or ';'} known: {known}")

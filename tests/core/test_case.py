@@ -6,7 +6,7 @@ import pytest
 
 from fullbench import Case, Choice, Item, Picture, Ranking, Response, Score, Usage, Verdict
 from fullbench.errors import InputError
-from fullbench.nouns.case import cases as cases_of
+from fullbench.core.case import cases as cases_of
 from tests.making import answers, item, png
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from fullbench.nouns.call import NOTHING, Call, FailureKind, Usage
-from fullbench.nouns.digests import digest, once
-from fullbench.nouns.item import Part, Turn, parts_content
-from fullbench.nouns.picture import Picture
+from fullbench.core.call import NOTHING, Call, FailureKind, Usage
+from fullbench.core.digests import digest, once
+from fullbench.core.item import Part, Turn, parts_content
+from fullbench.core.picture import Picture
 
 
 @dataclass(frozen=True)

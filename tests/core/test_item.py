@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench import Item
-from fullbench.nouns.digests import digest
-from fullbench.nouns.item import INSTRUCTED, Turn
+from fullbench.core.digests import digest
+from fullbench.core.item import INSTRUCTED, Turn
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(),

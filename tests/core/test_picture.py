@@ -12,9 +12,9 @@ import pytest
 
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures import PictureFolder
-from fullbench.nouns import picture as pictures
-from fullbench.nouns.lately import Lately
-from fullbench.nouns.picture import Picture
+from fullbench.core import picture as pictures
+from fullbench.core.picture import Lately
+from fullbench.core.picture import Picture
 from tests.ledger.making import png
 
 
