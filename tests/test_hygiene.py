@@ -17,7 +17,7 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.errors import LedgerError
-from fullbench.files.nouns import read_items, read_responses, write_items, write_responses
+from fullbench.files.item_files import read_items, read_responses, write_items, write_responses
 from fullbench.files.readers import read_rows
 from fullbench.hygiene import Neutral, masked, neutral
 from fullbench.ledger.postgres import shown

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from fullbench import Ledger
 from fullbench.audit.docket import SIZES, docket
 from fullbench.cli.app import app
-from fullbench.files.nouns import read_verdicts
+from fullbench.files.item_files import read_verdicts
 from tests.tiny_server import TinyServer
 
 PANELS = """

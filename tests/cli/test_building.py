@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from fullbench import Ledger
-from fullbench.files.nouns import read_items, read_responses
+from fullbench.files.item_files import read_items, read_responses
 from fullbench.core.model import Prompt, Reply
 from fullbench.studies.answer import Kept
 from fullbench.studies.making.pictures import verify

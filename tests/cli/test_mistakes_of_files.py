@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.files.nouns import read_responses
+from fullbench.files.item_files import read_responses
 from tests.cli.test_judge import cli
 from tests.making import png
 

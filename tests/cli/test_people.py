@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from fullbench.cli import main
-from fullbench.files.nouns import read_rows
+from fullbench.files.item_files import read_rows
 from fullbench.ledger.store import Ledger
 from fullbench.web.database import engine_for, writing
 from fullbench.web.people import queue, studies, voting

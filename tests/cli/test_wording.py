@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.benchmarks.visit_bench.bench import visit_bench
-from fullbench.files.nouns import write_items, write_responses
+from fullbench.files.item_files import write_items, write_responses
 from fullbench.judges.critic import wording
 from fullbench.ledger.store import Ledger
 from fullbench.models.chat import ChatModel

@@ -19,7 +19,7 @@ from fullbench.errors import InputError
 from fullbench.figures import standard
 from fullbench.figures.between import between
 from fullbench.figures.judging import winner
-from fullbench.files.nouns import write_verdicts
+from fullbench.files.item_files import write_verdicts
 from fullbench.ledger.store import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage

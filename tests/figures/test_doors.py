@@ -20,7 +20,7 @@ from fullbench.figures import standard
 from fullbench.figures.card import card
 from fullbench.figures.leaderboard import Settings, boards, tables
 from fullbench.figures.standings import standings
-from fullbench.files.nouns import write_verdicts
+from fullbench.files.item_files import write_verdicts
 from fullbench.ledger.store import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage

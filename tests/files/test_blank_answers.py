@@ -11,7 +11,7 @@ import pytest
 
 import fullbench
 from fullbench.errors import DataWarning
-from fullbench.files.nouns import read_responses, write_responses
+from fullbench.files.item_files import read_responses, write_responses
 from fullbench.core.response import Response
 from tests.journeys.commands import call
 

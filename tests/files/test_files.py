@@ -15,17 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fullbench.errors import InputError
-from fullbench.files.nouns import (
-    check_responses,
-    read_items,
-    read_responses,
-    read_rows,
-    read_verdicts,
-    write_items,
-    write_responses,
-    write_rows,
-    write_verdicts,
-)
+from fullbench.files.item_files import check_responses, read_items, read_responses, read_rows, read_verdicts, write_items, write_responses, write_rows, write_verdicts
 from fullbench.files.readers import LIMIT
 from fullbench.core.call import Usage
 from fullbench.core.item import Item, Turn

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import fullbench
-from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.core.picture import Picture
 from tests.journeys.commands import call, cli
 

@@ -12,7 +12,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
-from fullbench.files.nouns import write_items
+from fullbench.files.item_files import write_items
 from fullbench.core.verdict import Circumstances
 from fullbench.web.app import _routers
 from fullbench.web.guard import SESSION

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import pearsonr
 
 from fullbench import Ledger
-from tests.files.test_web import Site
+from tests.files.test_picture_urls import Site
 from tests.journeys.commands import cells, cli, read_jsonl, write_rows
 from tests.making import png
 from tests.scripted_server import ScriptedServer

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from tests.cli.test_judge import cli
 from tests.fake_server import FakeServer
 

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from fullbench import Item, Ledger, Picture, Verdict
-from fullbench.files.nouns import read_items, write_items
+from fullbench.files.item_files import read_items, write_items
 from fullbench.studies.rewording import REASONS
 from tests.journeys.commands import cells as cells_of
 from tests.journeys.voting import Site, asked, shown, tables

@@ -6,7 +6,7 @@ import httpx2 as httpx
 import pytest
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verdict
-from fullbench.files.nouns import read_items, read_rows, write_items
+from fullbench.files.item_files import read_items, read_rows, write_items
 from fullbench.studies.rewording import REASONS
 from fullbench.web.guard import SESSION
 from tests.journeys.voting import Site

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fullbench import Item, Ledger, Picture
-from fullbench.files.nouns import read_items, write_items
+from fullbench.files.item_files import read_items, write_items
 from fullbench.web.guard import SESSION
 from tests.journeys.commands import read_jsonl, write_rows
 from tests.journeys.voting import Site, asked, column, shown

@@ -15,7 +15,7 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.cli import common
-from fullbench.files.nouns import read_verdicts
+from fullbench.files.item_files import read_verdicts
 from fullbench.ledger import schema
 from fullbench.core.call import Usage
 from fullbench.studies.engines.work import Tally

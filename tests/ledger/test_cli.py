@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fullbench.cli.ledger import ledger_app
 from fullbench.errors import InputError, LedgerError
-from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
 from fullbench.core.call import Usage
 from fullbench.core.picture import Picture

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 
 from fullbench import Item, Ledger, Picture, Response, Turn
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_items, write_items, write_rows
+from fullbench.files.item_files import read_items, write_items, write_rows
 from fullbench.studies import rewording as building
 from fullbench.studies.compose import ALIKE, SAME, alike, read_pictures, rewrite
 from fullbench.studies.rewording import REASONS, REFERENCE_COLUMNS, REWRITE_COLUMNS

@@ -29,7 +29,7 @@ from fullbench.core.model import Reply
 from fullbench.core.response import Response
 from fullbench.studies.correlations import correlation
 from fullbench.studies.peer_review import PeerReview
-from fullbench.studies.picture_folders import Pictures
+from fullbench.files.picture_folders import Pictures
 from fullbench.studies.rendering import sent
 
 KNOWN = sample(7, 6)

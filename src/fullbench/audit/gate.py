@@ -37,7 +37,7 @@ from fullbench.audit.seats import members_of
 from fullbench.errors import InputError
 from fullbench.figures import judging
 from fullbench.figures.leaderboard import Settings, boards
-from fullbench.files.toml import read_toml
+from fullbench.files.toml_files import read_toml
 from fullbench.ledger.store import Ledger
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings

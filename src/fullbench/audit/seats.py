@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.files.toml import read_toml
+from fullbench.files.toml_files import read_toml
 from fullbench.ledger.store import Ledger
 from fullbench.core.judge import Judge
 from fullbench.core.panel import CASCADE, PANEL, View, is_view

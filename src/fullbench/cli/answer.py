@@ -64,10 +64,10 @@ def answer(
 
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
-    from fullbench.files.folders import left_out, named_whole
-    from fullbench.files.nouns import read_items, write_responses
-    from fullbench.files.pictures import allowing
-    from fullbench.files.pictures import without_pictures as unseen
+    from fullbench.files.picture_folders import left_out, named_whole
+    from fullbench.files.item_files import read_items, write_responses
+    from fullbench.files.picture_access_policy import allowing
+    from fullbench.files.picture_access_policy import without_pictures as unseen
     from fullbench.files.writers import check_target
     from fullbench.ledger.places import durability_of
     from fullbench.ledger.store import Ledger

@@ -172,7 +172,7 @@ def _own(items: Path, responses: Path | None, *, look: bool, seed: int, limit: i
     """The study and the cases of one's own data."""
     from fullbench.audit.own import own_docket, usable_items
     from fullbench.errors import InputError
-    from fullbench.files.nouns import read_items, read_responses
+    from fullbench.files.item_files import read_items, read_responses
     from fullbench.studies.limited import left_by_limit
 
     if responses is None:

@@ -57,7 +57,7 @@ def card(
     from fullbench.figures import narrow
     from fullbench.figures.card import card as judge_card
     from fullbench.figures.joined import rule_of
-    from fullbench.files.nouns import read_verdicts
+    from fullbench.files.item_files import read_verdicts
     from fullbench.ledger.store import Ledger
     from fullbench.core.record import Record
     from fullbench.core.response import LENGTHENS

@@ -78,7 +78,7 @@ def draw(
 
         fullbench compose draw items.jsonl --by ability --each 50 --seed 7 --out fewer.jsonl
     """
-    from fullbench.files.nouns import read_items, write_items
+    from fullbench.files.item_files import read_items, write_items
     from fullbench.studies import drawing_items
 
     items = drawing_items.by_source({path.stem: list(read_items(path)) for path in sources})
@@ -108,7 +108,7 @@ def rewrite(
 
         fullbench compose rewrite --items seeds.jsonl --model openai:gpt-4o --out rewordings.csv
     """
-    from fullbench.files.nouns import read_items, write_rows
+    from fullbench.files.item_files import read_items, write_rows
     from fullbench.ledger.store import Ledger
     from fullbench.core.text import language_named
     from fullbench.studies import plan, specs
@@ -156,7 +156,7 @@ def references(
 
         fullbench compose references --items seeds.jsonl --model openai:gpt-4o --out references.csv
     """
-    from fullbench.files.nouns import read_items, write_rows
+    from fullbench.files.item_files import read_items, write_rows
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.model_references import Going, written
@@ -197,7 +197,7 @@ def rephrase(
 
         fullbench compose rephrase --items items.jsonl --model openai:gpt-4o --out rephrased.jsonl
     """
-    from fullbench.files.nouns import read_items, write_responses
+    from fullbench.files.item_files import read_items, write_responses
     from fullbench.ledger.store import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.model_references import Going, rephrased
@@ -230,7 +230,7 @@ def accept(
             --out items.jsonl
     """
     from fullbench.errors import InputError
-    from fullbench.files.nouns import read_items, write_items
+    from fullbench.files.item_files import read_items, write_items
     from fullbench.studies.rewording import confirm, review
 
     if rewrites is None and reviews is None:

@@ -32,9 +32,9 @@ def fetch_pictures(
         fullbench fetch-pictures items.jsonl --web --rate 5
     """
     from fullbench.cache import cache_folder
-    from fullbench.files.fetching import Fetcher
-    from fullbench.files.nouns import read_items
-    from fullbench.files.pictures import without_pictures
+    from fullbench.files.fetch_pictures import Fetcher
+    from fullbench.files.item_files import read_items
+    from fullbench.files.picture_access_policy import without_pictures
     from fullbench.core.item import WITHOUT_PICTURES
     from fullbench.studies import specs
 

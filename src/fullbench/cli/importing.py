@@ -32,9 +32,9 @@ def import_files(
         fullbench import huggingface ORG/NAME --out mine --option question=prompt
     """
     from fullbench.errors import InputError
-    from fullbench.files.exchange.hub import NAME, fetched
-    from fullbench.files.folders import check_new
-    from fullbench.files.pictures import allowing
+    from fullbench.files.exchange.huggingface import NAME, fetched
+    from fullbench.files.picture_folders import check_new
+    from fullbench.files.picture_access_policy import allowing
     from fullbench.core.plugin_entry_points import load
     from fullbench.studies.export import export
 

@@ -162,7 +162,7 @@ def submit(
 
         fullbench leaderboard submit mine --predictions mine.csv --data visitbench
     """
-    from fullbench.files.pictures import allowing
+    from fullbench.files.picture_access_policy import allowing
     from fullbench.ledger.store import Ledger
     from fullbench.studies import submissions
 
@@ -191,9 +191,9 @@ def hand_out(
 
         fullbench leaderboard questions --data private/items.jsonl --out questions.jsonl
     """
-    from fullbench.files.nouns import write_items
-    from fullbench.files.pictures import allowing
-    from fullbench.files.pictures import without_pictures as lacking
+    from fullbench.files.item_files import write_items
+    from fullbench.files.picture_access_policy import allowing
+    from fullbench.files.picture_access_policy import without_pictures as lacking
     from fullbench.studies import specs
     from fullbench.studies.withheld import questions
 

@@ -127,21 +127,21 @@ def export(
     """
     from fullbench.figures.analyses import analyses, hearings
     from fullbench.figures.doubt import queue
-    from fullbench.files import label_tools, label_writing
-    from fullbench.files.nouns import write_items, write_responses, write_rows, write_verdicts
+    from fullbench.files.annotation_tools import read_labels, write_labels
+    from fullbench.files.item_files import write_items, write_responses, write_rows, write_verdicts
     from fullbench.studies.seated import judges_named
 
     if judge and what in {What.responses, What.items}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
-    if tool is not None and (what is not What.verdicts or tool not in label_tools.TOOLS):
-        raise InputError(f"--as writes verdicts for {' or '.join(label_tools.TOOLS)}; found {tool!r} for {what.value}")
+    if tool is not None and (what is not What.verdicts or tool not in read_labels.TOOLS):
+        raise InputError(f"--as writes verdicts for {' or '.join(read_labels.TOOLS)}; found {tool!r} for {what.value}")
     with _open(place or ledger) as opened:
         judge = judges_named(opened, judge or [])
         if tool is not None:
             items = {item.id: item for item in opened.items(study=study)}
             answers = {(one.item, one.contestant, one.sample): one for one in opened.responses(study=study)}
-            chosen = label_tools.TOOLS[label_tools.TOOLS.index(tool)]
-            count = label_writing.write(to, chosen, opened.verdicts(judge or None, study=study), items, answers)
+            chosen = read_labels.TOOLS[read_labels.TOOLS.index(tool)]
+            count = write_labels.write(to, chosen, opened.verdicts(judge or None, study=study), items, answers)
         elif what is What.verdicts:
             count = write_verdicts(to, opened.verdicts(judge or None, study=study), raw=raw)
         elif what is What.doubtful:

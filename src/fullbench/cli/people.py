@@ -346,7 +346,7 @@ def export(
     """Write every single vote of a study to a file; or the items that people wrote, a queue with their answers, or who
     came by the study's link."""
     settings = settings_of(database, data)
-    from fullbench.files.nouns import write_items, write_rows
+    from fullbench.files.item_files import write_items, write_rows
     from fullbench.web.people import group_links, labels, studies
 
     if what not in {"votes", "items", "queue", "arrivals"}:
@@ -429,7 +429,7 @@ def next_pairs(
         fullbench people next --ledger fullbench.ledger --votes 100 --to ask.jsonl
     """
     from fullbench.figures.asking import queue
-    from fullbench.files.nouns import write_rows
+    from fullbench.files.item_files import write_rows
     from fullbench.ledger.store import Ledger
     from fullbench.core.verdict import PEOPLE
 

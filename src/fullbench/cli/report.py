@@ -161,7 +161,7 @@ def report(
 
 def _beside(labels: Path, book: Ledger) -> list[Verdict]:
     """The labels of a file that the ledger does not hold, or holds otherwise: each person counts once."""
-    from fullbench.files.nouns import read_verdicts
+    from fullbench.files.item_files import read_verdicts
     from fullbench.studies.material import unheld
 
     voted, changed = unheld(read_verdicts(labels), book)

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_items
-from fullbench.files.pictures import read_picture
+from fullbench.files.item_files import read_items
+from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.core.ballot import LETTERS
 from fullbench.core.item import Item

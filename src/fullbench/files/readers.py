@@ -4,7 +4,9 @@ Reading streams, and names the line of whatever is wrong. A CSV cell is text; an
 value. See `files.writers` for how an empty text is told from none.
 """
 
+
 from __future__ import annotations
+
 
 import codecs
 import csv
@@ -19,10 +21,39 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
-
 from fullbench.errors import InputError, MissingExtra
-from fullbench.files.kinds import other_kind
 from fullbench.hygiene import as_written
+
+
+# -----------------------------------------------------------------------------
+# What a file really is, where its name says otherwise: told from its first bytes, with what to do about it.
+
+_BEGINNINGS = {
+    b"PK\x03\x04": "a workbook of a spreadsheet, or another zip file; save it as .csv in your spreadsheet",
+    b"\xd0\xcf\x11\xe0": "a workbook of an old spreadsheet; save it as .csv there",
+    b"\x1f\x8b": "gzipped; let its name end in .gz",
+    b"PAR1": "a Parquet file; let its name end in .parquet",
+    b"SQLite format 3": "a database, such as a ledger; `fullbench ledger export` writes rows",
+    b"%PDF": "a PDF; rows are .jsonl, .csv or .parquet",
+    b"version https://git-lfs": "a pointer of Git LFS, not the file itself; fetch that by `git lfs pull`",
+    b"<!DOCTYPE html": "a web page, saved in the file's place; download the file itself",
+    b"<!doctype html": "a web page, saved in the file's place; download the file itself",
+    b"<html": "a web page, saved in the file's place; download the file itself",
+    codecs.BOM_UTF16_LE: "UTF-16, as Excel's Unicode Text is; save it as UTF-8",
+    codecs.BOM_UTF16_BE: "UTF-16; save it as UTF-8",
+}
+
+
+def other_kind(beginning: bytes) -> str | None:
+    """What a file is that should be text in UTF-8, with a remedy; None where nothing speaks against that.
+
+    >>> other_kind(b"PK\\x03\\x04..."), other_kind(b"id,question")
+    ('a workbook of a spreadsheet, or another zip file; save it as .csv in your spreadsheet', None)
+    """
+    return next((kind for first, kind in _BEGINNINGS.items() if beginning.startswith(first)), None)
+
+
+# -----------------------------------------------------------------------------
 
 LIMIT = 16 * 1024 * 1024
 """The longest line (or element of a JSON array) that is read, in bytes: a longer one is a mistake, not a row."""

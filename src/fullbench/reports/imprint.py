@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fullbench.errors import InputError
-from fullbench.files.toml import read_toml
+from fullbench.files.toml_files import read_toml
 from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.reports.logos import Logo
 

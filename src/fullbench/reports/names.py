@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fullbench.errors import InputError
-from fullbench.files.toml import read_toml
+from fullbench.files.toml_files import read_toml
 from fullbench.core.digests import digest
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Column, Table

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from fullbench.files.released import released_rows
+from fullbench.files.release_rows import released_rows
 
 
 def columns(folder: Path, file: str, *, but: str) -> dict[str, list[float]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from fullbench.files.released import released_rows
+from fullbench.files.release_rows import released_rows
 from fullbench.core.estimate import Estimate
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.reproduce.numbers import printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from fullbench.files.released import released_rows
+from fullbench.files.release_rows import released_rows
 from fullbench.core.digests import digest
 from fullbench.core.record import Record
 from fullbench.core.verdict import PEOPLE, Fault, Verdict

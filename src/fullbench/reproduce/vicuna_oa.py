@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fullbench.files.released import released_rows
+from fullbench.files.release_rows import released_rows
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note

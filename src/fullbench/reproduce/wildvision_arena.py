@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.files.released import released, released_rows
+from fullbench.files.release_rows import released, released_rows
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction

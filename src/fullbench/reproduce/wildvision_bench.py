@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.files.released import released, released_rows
+from fullbench.files.release_rows import released, released_rows
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.reproduce.numbers import columns, printed
 from fullbench.stats.ratings import bradley_terry

@@ -9,8 +9,8 @@ from typing import get_args
 
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
-from fullbench.files.nouns import read_responses
-from fullbench.files.pictures import allowing, without_pictures
+from fullbench.files.item_files import read_responses
+from fullbench.files.picture_access_policy import allowing, without_pictures
 from fullbench.ledger.store import Ledger
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.item import Item

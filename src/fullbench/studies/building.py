@@ -12,7 +12,7 @@ from fullbench.court.making.grids import Shown
 from fullbench.court.making.masks import Region, distort
 from fullbench.court.making.pairs import Asked, pair, people, record
 from fullbench.errors import InputError, Unscorable
-from fullbench.files.pictures import read_picture
+from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.judges.scorers.pictures import decode
 from fullbench.core.picture import Picture

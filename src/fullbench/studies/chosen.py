@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fullbench.files.fields import Fields
-from fullbench.files.nouns import samples_of
+from fullbench.files.row_fields import Fields
+from fullbench.files.item_files import samples_of
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import write_rows
 from fullbench.core.case import Case

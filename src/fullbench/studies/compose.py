@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.errors import InputError, Unscorable
-from fullbench.files.pictures import read_picture
+from fullbench.files.picture_access_policy import read_picture
 from fullbench.judges.scorers.pictures import decode
 from fullbench.ledger.store import Ledger
 from fullbench.core.ballot import Language

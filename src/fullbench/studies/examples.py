@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.files.fields import Fields
+from fullbench.files.row_fields import Fields
 from fullbench.files.readers import read_rows
 from fullbench.judges.examples import Example
 from fullbench.core.ballot import ballot as ballot_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.files.nouns import write_items, write_responses, write_verdicts
+from fullbench.files.item_files import write_items, write_responses, write_verdicts
 from fullbench.files.writers import replacing
 from fullbench.core.record import Record
 from fullbench.core.verdict import Verdict

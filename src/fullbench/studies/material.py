@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from fullbench.errors import InputError
-from fullbench.files.folders import left_out, named_whole
-from fullbench.files.nouns import read_items, read_verdicts
-from fullbench.files.pictures import allowing, without_pictures
+from fullbench.files.picture_folders import left_out, named_whole
+from fullbench.files.item_files import read_items, read_verdicts
+from fullbench.files.picture_access_policy import allowing, without_pictures
 from fullbench.ledger.naming import voter
 from fullbench.ledger.store import Ledger
 from fullbench.core.benchmark import Benchmark

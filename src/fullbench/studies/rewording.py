@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.errors import InputError
-from fullbench.files.fields import Fields
+from fullbench.files.row_fields import Fields
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns
 from fullbench.judges.templates import Template

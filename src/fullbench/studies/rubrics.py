@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.toml import read_toml
+from fullbench.files.toml_files import read_toml
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.digests import digest

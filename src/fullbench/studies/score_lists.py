@@ -8,7 +8,7 @@ from pathlib import Path
 from fullbench.errors import InputError
 from fullbench.figures.peers.truth import Truth, given_scores
 from fullbench.files.readers import read_rows
-from fullbench.files.released import Row
+from fullbench.files.release_rows import Row
 
 _NAMES = ("contestant", "model", "name")
 _SCORES = ("score", "accuracy", "value", "rating")

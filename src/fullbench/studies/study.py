@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from fullbench.errors import InputError
-from fullbench.files.toml import read_toml
+from fullbench.files.toml_files import read_toml
 from fullbench.core.ballot import Ballot, Choice, Ranking, ballot
 from fullbench.core.case import ORDERS, Case, Meetings, Orders
 from fullbench.core.case import cases as cases_of

@@ -18,8 +18,8 @@ from fullbench.errors import DataWarning, DueWarning, InputError
 from fullbench.figures import card as cards
 from fullbench.figures import standard
 from fullbench.figures.panels import with_views
-from fullbench.files.frames import items_of, labels_of, responses_of
-from fullbench.files.pictures import allowing
+from fullbench.files.dataframes import items_of, labels_of, responses_of
+from fullbench.files.picture_access_policy import allowing
 from fullbench.ledger.store import Ledger
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import Case, Meetings, Orders

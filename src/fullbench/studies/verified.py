@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from pathlib import Path
 
-from fullbench.files.nouns import read_responses
+from fullbench.files.item_files import read_responses
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.note import Note

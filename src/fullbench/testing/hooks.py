@@ -201,7 +201,7 @@ def _answers(responses: Sequence[Response], checked: Checked) -> None:
 
 
 def _submission(checked: Checked) -> None:
-    from fullbench.files.nouns import write_responses
+    from fullbench.files.item_files import write_responses
 
     read = checked.benchmark.submission
     assert read is not None

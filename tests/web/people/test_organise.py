@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from fullbench import Item, Picture, Response, Score, Verdict
-from fullbench.files.nouns import read_rows
+from fullbench.files.item_files import read_rows
 from fullbench.ledger.store import Ledger
 from fullbench.core.case import Case
 from fullbench.web.accounts.tables import users

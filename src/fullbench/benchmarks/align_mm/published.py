@@ -12,7 +12,7 @@ from statistics import fmean
 from fullbench.benchmarks.align_mm.release import place
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
 from fullbench.errors import InputError
-from fullbench.files.fields import Fields
+from fullbench.files.row_fields import Fields
 from fullbench.files.readers import read_rows
 
 

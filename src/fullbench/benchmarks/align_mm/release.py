@@ -11,8 +11,8 @@ from pathlib import Path
 
 from fullbench.benchmarks.align_mm.tasks import MISSPELT, Task, task_of
 from fullbench.errors import InputError
-from fullbench.files.fields import Fields
-from fullbench.files.pictures import read_picture
+from fullbench.files.row_fields import Fields
+from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.core.ballot import Score
 from fullbench.core.case import Case

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from fullbench.benchmarks.mj_bench.making_cells import share_cell
 from fullbench.benchmarks.mj_bench.published import printed
-from fullbench.files.released import released_rows
+from fullbench.files.release_rows import released_rows
 from fullbench.core.reproduction import Reproduced
 
 TASKS = ("image_generation", "image_edition", "video_generation")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fullbench.benchmarks.mj_bench.names import AXES, LIKERT
 from fullbench.errors import InputError
-from fullbench.files.released import Row, released, released_rows
+from fullbench.files.release_rows import Row, released, released_rows
 from fullbench.core.ballot import Likert
 from fullbench.parsing import read
 

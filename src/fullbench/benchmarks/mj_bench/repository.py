@@ -16,8 +16,8 @@ from fullbench.benchmarks.mj_bench.layout import BENCHMARK, subset
 from fullbench.benchmarks.mj_bench.names import AXES, CLOSED, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release import BiasSheet, Pair, Release, score_of
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_rows
-from fullbench.files.released import Row
+from fullbench.files.item_files import read_rows
+from fullbench.files.release_rows import Row
 
 RESULTS = ("personal", "result")
 _QUALITY = {"blur": "motion_blur", "human": "", "mpii": "", "object_indoor": "object"}

@@ -22,9 +22,9 @@ from fullbench.benchmarks.mj_bench.protocol import Protocol, hears
 from fullbench.benchmarks.mj_bench.sample import sample
 from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_items, read_rows
+from fullbench.files.item_files import read_items, read_rows
 from fullbench.files.own_layout import own_record
-from fullbench.files.pictures import find_picture, read_picture
+from fullbench.files.picture_access_policy import find_picture, read_picture
 from fullbench.judges.scorers.classical import MEASURES, measure
 from fullbench.judges.scorers.scorer import ScorerJudge
 from fullbench.core.column_labels import headings

@@ -13,8 +13,8 @@ from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release import Release, Scored
 from fullbench.benchmarks.mllm_judge.reviews import reviewed
 from fullbench.benchmarks.mllm_judge.rows import BALLOTS, Given, Row, Task, marks
-from fullbench.files.nouns import read_rows
-from fullbench.files.pictures import read_picture
+from fullbench.files.item_files import read_rows
+from fullbench.files.picture_access_policy import read_picture
 from fullbench.core.case import Case
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.picture import Picture

@@ -14,7 +14,7 @@ from fullbench.benchmarks.mllm_judge.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.places import Places
 from fullbench.benchmarks.mllm_judge.rows import Row, Task
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_rows
+from fullbench.files.item_files import read_rows
 from fullbench.core.verdict import PEOPLE
 
 MARKERS = (1, 3, 4, 5)

@@ -9,7 +9,7 @@ from pathlib import Path
 from fullbench.benchmarks.mllm_judge.cases import cases
 from fullbench.benchmarks.mllm_judge.record import assemble, released_items
 from fullbench.benchmarks.mllm_judge.release import Release
-from fullbench.files.nouns import read_items
+from fullbench.files.item_files import read_items
 from fullbench.files.own_layout import VERDICTS, own_items, own_record
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.core.item import Item

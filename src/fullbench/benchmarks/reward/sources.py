@@ -11,8 +11,8 @@ from typing import Any
 
 from fullbench.benchmarks.reward.layouts import FIRST, LAYOUTS, SECOND, Content, Pair, Shown
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_rows
-from fullbench.files.pictures import find_picture, read_picture
+from fullbench.files.item_files import read_rows
+from fullbench.files.picture_access_policy import find_picture, read_picture
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.column_labels import headings

@@ -8,7 +8,7 @@ from pathlib import Path
 from fullbench.benchmarks.upme import pico, prd
 from fullbench.benchmarks.upme.sample import IMAGES, SEED, contestants, sample
 from fullbench.errors import InputError
-from fullbench.files.released import released_rows
+from fullbench.files.release_rows import released_rows
 from fullbench.judges.peer_review import asking
 from fullbench.judges.peer_review.asking import BALLOT
 from fullbench.judges.prompted import PromptedJudge

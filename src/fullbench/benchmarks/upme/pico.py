@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 
 from fullbench.errors import InputError
-from fullbench.files.released import released_rows
+from fullbench.files.release_rows import released_rows
 from fullbench.core.reproduction import Reproduced, Reproduction
 
 MODES = ("Uniform", "Order", "Reversed", "Peer_review")

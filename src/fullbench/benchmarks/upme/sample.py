@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from fullbench.files.nouns import read_items
+from fullbench.files.item_files import read_items
 from fullbench.judges.peer_review.asking import questions, writing
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt

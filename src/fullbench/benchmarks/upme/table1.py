@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.files.released import released_rows
+from fullbench.files.release_rows import released_rows
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction

@@ -9,7 +9,7 @@ from pathlib import Path
 from fullbench.benchmarks.visit_bench import released
 from fullbench.benchmarks.visit_bench.release import is_examples, read_instances
 from fullbench.benchmarks.visit_bench.sources import SAMPLE, item_of, submission
-from fullbench.files.nouns import read_items
+from fullbench.files.item_files import read_items
 from fullbench.files.own_layout import own_items
 from fullbench.core.item import Item
 from fullbench.core.response import Response

@@ -9,7 +9,7 @@ from typing import Literal
 
 from fullbench.benchmarks.visit_bench.families import origin
 from fullbench.errors import InputError
-from fullbench.files.fields import Fields
+from fullbench.files.row_fields import Fields
 from fullbench.files.readers import read_rows
 
 Kind = Literal["single", "multi"]

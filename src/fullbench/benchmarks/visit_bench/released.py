@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from fullbench.benchmarks.visit_bench.release import Instance, Release, left_out_examples, read_instances
 from fullbench.benchmarks.visit_bench.sources import REFERENCE, answer_column, item_of, references, released_predictions
 from fullbench.errors import InputError
-from fullbench.files.fields import Fields
+from fullbench.files.row_fields import Fields
 from fullbench.files.readers import read_rows
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case

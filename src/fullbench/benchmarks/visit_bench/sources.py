@@ -8,10 +8,10 @@ from pathlib import Path
 
 from fullbench.benchmarks.visit_bench.release import Instance, Release
 from fullbench.errors import InputError
-from fullbench.files.fetching import copy_of
-from fullbench.files.fields import Fields
-from fullbench.files.nouns import read_responses
-from fullbench.files.pictures import read_picture
+from fullbench.files.fetch_pictures import copy_of
+from fullbench.files.row_fields import Fields
+from fullbench.files.item_files import read_responses
+from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.response import Response

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.files.exchange.common import Gathering, conversation, files_in, parts_of, read_json, words_of
-from fullbench.files.exchange.measures import Measures
+from fullbench.files.exchange.importer_base import Gathering, conversation, files_in, parts_of, read_json, words_of
+from fullbench.files.exchange.metric_scales import Measures
 from fullbench.core.item import Item, Turn
 from fullbench.core.reproduction import Brought
 

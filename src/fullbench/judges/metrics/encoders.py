@@ -198,6 +198,6 @@ def _harmonic(one: float, two: float) -> float:
 
 def texts_of(path: Path) -> Sequence[str]:
     """The references of a file of items, as what a baseline is computed from."""
-    from fullbench.files.nouns import read_items
+    from fullbench.files.item_files import read_items
 
     return [item.reference for item in read_items(path) if item.reference]

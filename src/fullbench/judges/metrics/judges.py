@@ -105,7 +105,7 @@ def cider(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJud
     plain_options = _plain("cider", rest, options, ("corpus",))
     if "corpus" not in plain_options:
         raise InputError("the judge 'cider' needs all references to know what is rare: cider?corpus=items.jsonl")
-    from fullbench.files.nouns import read_items
+    from fullbench.files.item_files import read_items
 
     return cider_over(item.reference for item in read_items(Path(plain_options["corpus"])) if item.reference)
 

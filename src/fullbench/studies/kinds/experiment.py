@@ -16,7 +16,7 @@ from typing import Unpack
 
 from fullbench.errors import InputError
 from fullbench.figures.experiments import gains, right, sights
-from fullbench.files.nouns import read_items, write_items
+from fullbench.files.item_files import read_items, write_items
 from fullbench.judges.writing import Composing, Describing, Lengthening, Writing, Written
 from fullbench.ledger.store import Ledger
 from fullbench.core.item import Item

@@ -37,7 +37,7 @@ from fullbench.studies.engines import Budget
 from fullbench.studies.forecast import TOKENS_OUT, Load, Seen
 from fullbench.studies.kinds.looking import looked_at
 from fullbench.studies.peer_review import COSTS, PeerReview, Reviewed
-from fullbench.studies.picture_folders import Pictures
+from fullbench.files.picture_folders import Pictures
 from fullbench.studies.score_lists import called, read_scores
 from fullbench.studies.study import Study
 from fullbench.studies.terms import RunTerms, RunTermsByName

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_items, read_responses
-from fullbench.files.pictures import allowing, without_pictures
+from fullbench.files.item_files import read_items, read_responses
+from fullbench.files.picture_access_policy import allowing, without_pictures
 from fullbench.files.writers import write_rows
 from fullbench.ledger.store import Ledger
 from fullbench.core.ballot import ballot

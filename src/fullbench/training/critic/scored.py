@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.figures.splits import INTERNAL, split
-from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.record import Record

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_items
+from fullbench.files.item_files import read_items
 from fullbench.ledger.store import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.item import Item

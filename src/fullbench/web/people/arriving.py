@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from starlette.background import BackgroundTask
 
 from fullbench.errors import InputError
-from fullbench.files.nouns import write_rows
+from fullbench.files.item_files import write_rows
 from fullbench.core.note import sentence
 from fullbench.web import guard
 from fullbench.web.accounts import audit

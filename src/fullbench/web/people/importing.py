@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Engine
 
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_items, read_responses, read_verdicts
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.ledger.store import Ledger
 from fullbench.core.item import REQUEST, Item
 from fullbench.core.note import Note

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from fullbench.errors import InputError
-from fullbench.files.nouns import write_rows
+from fullbench.files.item_files import write_rows
 from fullbench.files.writers import Columns
 from fullbench.ledger.rows import Find
 from fullbench.ledger.store import Ledger

@@ -1,7 +1,7 @@
 """Where tasks come from: items and responses of files or a ledger, a judge's verdicts, queues of rewordings.
 
-Known answers come as labels (as `files.nouns.read_verdicts` reads them): a task that is on the same item and the same
-contestants takes the answer that the marks stand for.
+Known answers come as labels (as `files.item_files.read_verdicts` reads them): a task that is on the same item and the
+same contestants takes the answer that the marks stand for.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.figures.places import OVERALL
-from fullbench.files.fields import Fields
-from fullbench.files.nouns import read_rows
+from fullbench.files.row_fields import Fields
+from fullbench.files.item_files import read_rows
 from fullbench.core.ballot import ballot
 from fullbench.core.rubric import is_review
 from fullbench.core.item import Item

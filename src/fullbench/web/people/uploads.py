@@ -17,7 +17,7 @@ from fastapi import Request
 from starlette.datastructures import UploadFile
 
 from fullbench.errors import InputError
-from fullbench.files.nouns import read_rows
+from fullbench.files.item_files import read_rows
 from fullbench.ledger.store import Ledger
 from fullbench.core.note import Note, word
 from fullbench.web import pictures

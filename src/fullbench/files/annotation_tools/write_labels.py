@@ -11,8 +11,8 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from fullbench.errors import InputError
-from fullbench.files.label_parts import item_fields, response_fields
-from fullbench.files.label_tools import Tool
+from fullbench.files.annotation_tools.label_content import item_fields, response_fields
+from fullbench.files.annotation_tools.read_labels import Tool
 from fullbench.files.readers import suffix_of
 from fullbench.files.writers import write_rows
 from fullbench.core.ballot import LETTERS, Choice, Likert, Ranking, ballot

@@ -1,4 +1,4 @@
-"""Labels of Label Studio and Argilla with their raters; `files.label_writing` writes them.
+"""Labels of Label Studio and Argilla with their raters; `files.annotation_tools.write_labels` writes them.
 
 Both keep a record for what was asked about and, within it, what each person said. What a record is about stands in its
 `data` (Label Studio) or `metadata` (Argilla), under the names that our own files have: `item`, `contestants`, `ballot`,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.pictures import find_picture, read_picture
+from fullbench.files.picture_access_policy import find_picture, read_picture
 from fullbench.files.readers import parse_json, read_rows
 from fullbench.core.digests import digest
 from fullbench.core.column_labels import headings

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.files.exchange.common import Gathering, files_in, picture_of, words_of
-from fullbench.files.folders import check_new
-from fullbench.files.nouns import write_items, write_responses, write_verdicts
+from fullbench.files.exchange.importer_base import Gathering, files_in, picture_of, words_of
+from fullbench.files.picture_folders import check_new
+from fullbench.files.item_files import write_items, write_responses, write_verdicts
 from fullbench.files.own_layout import ITEMS, RESPONSES, own_record
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import replacing

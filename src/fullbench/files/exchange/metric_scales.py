@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fullbench.errors import InputError
-from fullbench.files.exchange.common import Gathering
+from fullbench.files.exchange.importer_base import Gathering
 from fullbench.core.ballot import Real, real_of
 from fullbench.core.verdict import Fault
 

@@ -16,8 +16,8 @@ from statistics import fmean
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.folders import check_new
-from fullbench.files.pictures import data_uri
+from fullbench.files.picture_folders import check_new
+from fullbench.files.picture_access_policy import data_uri
 from fullbench.files.writers import replacing, write_rows
 from fullbench.core.digests import digest
 from fullbench.core.item import Item

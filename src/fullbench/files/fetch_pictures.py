@@ -93,7 +93,7 @@ class Fetcher:
 
     def bring(self, names: Iterable[str], *, web: bool, step: Step | None = None) -> Fetched:
         """Bring in what is not there yet; what fails is told, and is due again at the next call."""
-        from fullbench.files.web import Unfetched  # late: few runs need what speaks to the web
+        from fullbench.files.picture_urls import Unfetched  # late: few runs need what speaks to the web
 
         done = Fetched()
         wanted = list(dict.fromkeys(names))
@@ -134,7 +134,7 @@ class Fetcher:
         return {row["file"]: row["digest"] for row in rows}
 
     def _find(self, name: str, packed: dict[str, _Zipped], *, web: bool) -> tuple[str, bytes]:
-        from fullbench.files.web import Unfetched, fetched
+        from fullbench.files.picture_urls import Unfetched, fetched
 
         if (unpack := packed.get(base_name(name))) is not None:
             return unpack()

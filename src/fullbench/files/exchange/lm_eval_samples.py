@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fullbench.errors import InputError
-from fullbench.files.exchange.common import Gathering, pictures_among, read_json, rows, stem_of, words_of
-from fullbench.files.exchange.measures import Measures, number_of
+from fullbench.files.exchange.importer_base import Gathering, pictures_among, read_json, rows, stem_of, words_of
+from fullbench.files.exchange.metric_scales import Measures, number_of
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.reproduction import Brought
 

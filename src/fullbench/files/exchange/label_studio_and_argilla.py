@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files import label_tools, label_writing
-from fullbench.files.exchange.common import Gathering, files_in
-from fullbench.files.label_parts import parts_of_response, turns_of
+from fullbench.files.annotation_tools import read_labels, write_labels
+from fullbench.files.exchange.importer_base import Gathering, files_in
+from fullbench.files.annotation_tools.label_content import parts_of_response, turns_of
 from fullbench.files.readers import read_rows
 from fullbench.core.ballot import LETTERS
 from fullbench.core.item import Item
@@ -23,16 +23,16 @@ def labels(path: Path, options: Mapping[str, str]) -> Brought:
     """Records of Label Studio or Argilla with the question and answers that they show, and what each person said.
 
     The data of a record name `item` and `contestants`; the answers are `response_a`, `response_b`..., with pictures
-    beside them as `files.label_parts` has them. Options: `question`, the column with the question where it is not
-    called so.
+    beside them as `files.annotation_tools.label_content` has them. Options: `question`, the column with the question
+    where it is not called so.
     """
     held = Gathering(path)
     column, passed_over = options.get("question", "question"), Counter[str]()
     for file in files_in(path, "*.json", "*.jsonl", "*.parquet"):
         for line, row in read_rows(file):
-            record = label_tools.nested(row)
+            record = read_labels.nested(row)
             item, answers = _entered(held, file, line, _data(record), column)
-            said = list(label_tools.votes(file, line, record, passed_over))
+            said = list(read_labels.votes(file, line, record, passed_over))
             for _ in range(_without_status(record)):
                 held.leave_out("answers without a state, as Argilla's to_json writes them: taken as sent")
             for flat in said:
@@ -56,7 +56,7 @@ def _data(row: Mapping[str, Any]) -> dict[str, Any]:
 def _without_status(row: Mapping[str, Any]) -> int:
     """How many people's answers a record of Argilla has of which it does not say whether they were sent."""
     questions = row["responses"] if isinstance(row.get("responses"), Mapping) else {}
-    given = [one for name, some in questions.items() if name not in label_tools.TEXTS for one in some or ()]
+    given = [one for name, some in questions.items() if name not in read_labels.TEXTS for one in some or ()]
     return len({str(one.get("user_id")) for one in given if not one.get("status") and one.get("value") is not None})
 
 
@@ -71,7 +71,7 @@ def _entered(
 ) -> tuple[str, list[tuple[str, int]]]:
     """The item and the answers of a record."""
     names = data.get("contestants") or [data[name] for name in ("model_a", "model_b") if data.get(name)]
-    names = label_tools.listed(names, "contestants", path, line)
+    names = read_labels.listed(names, "contestants", path, line)
     if not data.get("item") or not data.get(column) or not names:
         raise InputError(
             f"a record needs 'item', 'contestants' and the question, here {column!r}, in its 'data' (Label Studio) or "
@@ -81,7 +81,7 @@ def _entered(
             line=line,
         )
     item = held.item(Item(str(data["item"]), turns_of(data, column, path, line)))
-    samples = label_tools.listed(data.get("samples") or [0] * len(names), "samples", path, line)
+    samples = read_labels.listed(data.get("samples") or [0] * len(names), "samples", path, line)
     if len(samples) != len(names) or not all(isinstance(sample, int) for sample in samples):
         raise InputError(f"'samples' has a whole number for each of {len(names)} contestants", path=path, line=line)
     answers = []
@@ -104,9 +104,9 @@ def write_argilla(record: Record, path: Path, options: Mapping[str, str]) -> dic
     return _write("argilla", record, path, options)
 
 
-def _write(tool: label_tools.Tool, record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
+def _write(tool: read_labels.Tool, record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
     blank = options.get("blank", "no")
     if blank not in {"yes", "no"}:
         raise InputError(f"the option blank is yes or no; found {blank!r}")
-    count = label_writing.write(path, tool, record, record.items, record.responses, blank=blank == "yes")
+    count = write_labels.write(path, tool, record, record.items, record.responses, blank=blank == "yes")
     return {"records" if blank == "yes" else "votes": count}

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from fullbench.cache import cache_folder
 from fullbench.errors import InputError
-from fullbench.files.fetching import copy_of
+from fullbench.files.fetch_pictures import copy_of
 from fullbench.core.picture import Picture, media_type
 
 _named: ContextVar[tuple[Path, ...]] = ContextVar("folders of pictures that the user named", default=())
@@ -113,7 +113,7 @@ def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
             path=path,
             line=line,
         )
-    from fullbench.files.web import Unfetched, fetched  # late: few runs need what speaks to the web
+    from fullbench.files.picture_urls import Unfetched, fetched  # late: few runs need what speaks to the web
 
     try:
         return fetched(address, cache_folder() / "web")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.pictures import data_uri, read_picture
+from fullbench.files.picture_access_policy import data_uri, read_picture
 from fullbench.core.item import ROLES, Item, Part, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response

@@ -11,19 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.blanks import Blanks
-from fullbench.files.fields import Fields
-from fullbench.files.names import warn_of_twins
-from fullbench.files.nouns import (
-    ITEM,
-    RESPONSE,
-    item_of,
-    read_items,
-    read_responses,
-    read_verdicts,
-    response_of,
-    verdicts_in,
-)
+from fullbench.files.missing_answers import Blanks
+from fullbench.files.row_fields import Fields
+from fullbench.files.similar_names import warn_of_twins
+from fullbench.files.item_files import ITEM, RESPONSE, item_of, read_items, read_responses, read_verdicts, response_of, verdicts_in
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.record import Record

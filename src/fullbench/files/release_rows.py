@@ -1,7 +1,7 @@
 """Rows of released files, packed or not: each field is checked as it is taken, and what does not fit is named with
 its file and line.
 
-Files of users have many spellings of one thing and tags besides: `files.fields` reads those.
+Files of users have many spellings of one thing and tags besides: `files.row_fields` reads those.
 """
 
 from __future__ import annotations

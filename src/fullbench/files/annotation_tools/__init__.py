@@ -1,0 +1,1 @@
+"""Read and write labels of Label Studio and Argilla."""
