@@ -6,8 +6,8 @@ import resource
 
 import numpy as np
 
-from fullbench.stats.arrays import Floats, Ints
-from fullbench.stats.peers import Peers, upme
+from fullbench.stats.array_checks import Floats, Ints
+from fullbench.stats.peer_review.peer_rankings import Peers, upme
 from scripts.bench import Row, cpu
 
 PAPER, LARGE = (6, 1_500), (50, 1_000_000)

@@ -12,10 +12,10 @@ import evalica
 import numpy as np
 from sklearn.metrics import cohen_kappa_score, f1_score
 
-from fullbench.stats import weighted
-from fullbench.stats.arrays import Floats, Ints
-from fullbench.stats.bootstrap import Statistic, bootstrap_groups
-from fullbench.stats.ratings import bradley_terry
+from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.array_checks import Floats, Ints
+from fullbench.stats.intervals.bootstrap import Statistic, bootstrap_groups
+from fullbench.stats.ratings.bradley_terry import bradley_terry
 from scripts.bench import Row, cpu
 
 ROWS, GROUPS, ITEMS, RESAMPLES = 1_000_000, 300, 500, 1000
@@ -57,9 +57,9 @@ def agreement() -> list[Row]:
     """CPU seconds for one figure with its interval in all 300 groups."""
     data = _verdicts()
     figures: list[tuple[str, Statistic, Callable[[Ints, Ints], float]]] = [
-        ("Pearson", weighted.pearson, lambda a, b: float(np.corrcoef(a, b)[0, 1])),
-        ("quadratic kappa", weighted.quadratic, lambda a, b: cohen_kappa_score(a, b, weights="quadratic")),
-        ("macro F1", weighted.f1(False), lambda a, b: f1_score(b, a, average="macro")),
+        ("Pearson", weighted_statistics.pearson, lambda a, b: float(np.corrcoef(a, b)[0, 1])),
+        ("quadratic kappa", weighted_statistics.quadratic, lambda a, b: cohen_kappa_score(a, b, weights="quadratic")),
+        ("macro F1", weighted_statistics.f1(False), lambda a, b: f1_score(b, a, average="macro")),
     ]
     rows = []
     for name, ours, theirs in figures:
@@ -67,7 +67,7 @@ def agreement() -> list[Row]:
         other = _loop(data, theirs, groups=3, resamples=20)
         what = f"{name}, 1M verdicts, {GROUPS} groups, {RESAMPLES} resamples"
         rows.append(Row.of(what, mine, other, "numpy/scikit-learn loop, scaled", "CPU s"))
-    mine = cpu(lambda: bootstrap_groups(weighted.pearson, data.group, data.judge, data.human, cluster=data.item))
+    mine = cpu(lambda: bootstrap_groups(weighted_statistics.pearson, data.group, data.judge, data.human, cluster=data.item))
     rows.append(Row.of("the same, Pearson, clustered by item", mine, rows[0].other, "loop without clusters", "CPU s"))
     return rows
 

@@ -18,9 +18,9 @@ from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.audit import canaries
 from fullbench.audit.simulated import AuditJudge
 from fullbench.cli.app import app
-from fullbench.stats import alarm as alarms
-from fullbench.stats.alarm import alarm_call, alarm_calls
-from fullbench.stats.joint import Votes, joint
+from fullbench.stats import drift_alarm as alarms
+from fullbench.stats.drift_alarm import alarm_call, alarm_calls
+from fullbench.stats.ratings.joint_rating_model import Votes, joint
 from fullbench.studies.hear import hear
 
 

@@ -14,7 +14,7 @@ from fullbench.court.sample import sample
 from fullbench.court.truth import TruthJudge
 from fullbench.core.record import Record
 from fullbench.core.response import Response
-from fullbench.stats.comparison import holm
+from fullbench.stats.paired_comparison_of_judges import holm
 from tests.court.conftest import answers
 
 SEEDS = 200

@@ -23,7 +23,7 @@ from fullbench.figures.subsets import subset
 from fullbench.core.call import Usage
 from fullbench.core.case import Case
 from fullbench.reports import card as cards
-from fullbench.stats.clusters import ONE_ITEM
+from fullbench.stats.intervals.cluster_intervals import ONE_ITEM
 
 NAMES = ("a", "b", "c", "d")
 

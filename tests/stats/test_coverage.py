@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fullbench.stats import agreement, weighted
-from fullbench.stats.agreement import cohen_kappa, f1, pearson
-from fullbench.stats.bootstrap import Sample
-from fullbench.stats.clusters import cluster_mean
-from fullbench.stats.ratings import bradley_terry
-from fullbench.stats.steadiness import steadiness
+from fullbench.stats.agreement import two_raters
+from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.agreement.two_raters import cohen_kappa, f1, pearson
+from fullbench.stats.intervals.bootstrap import Sample
+from fullbench.stats.intervals.cluster_intervals import cluster_mean
+from fullbench.stats.ratings.bradley_terry import bradley_terry
+from fullbench.stats.agreement.repeat_consistency import steadiness
 
 LEAST, MOST = 0.92, 0.99
 
@@ -100,11 +101,11 @@ def chosen(draw, items, accuracy=0.9, size=4):
 
 
 FIGURES = {
-    "pearson": (pearson, weighted.pearson, judged),
-    "spearman": (agreement.spearman, weighted.spearman, judged),
-    "quadratic": (agreement.quadratic_kappa, weighted.quadratic, judged),
-    "kappa": (cohen_kappa, weighted.cohen, chosen),
-    "f1": (f1, weighted.f1(False), chosen),
+    "pearson": (pearson, weighted_statistics.pearson, judged),
+    "spearman": (two_raters.spearman, weighted_statistics.spearman, judged),
+    "quadratic": (two_raters.quadratic_kappa, weighted_statistics.quadratic, judged),
+    "kappa": (cohen_kappa, weighted_statistics.cohen, chosen),
+    "f1": (f1, weighted_statistics.f1(False), chosen),
 }
 
 

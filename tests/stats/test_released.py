@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fullbench.stats.elo import elo
-from fullbench.stats.raters import fleiss_kappa
-from fullbench.stats.ratings import bradley_terry
-from fullbench.stats.weighted import pearson
+from fullbench.stats.ratings.elo import elo
+from fullbench.stats.agreement.many_raters import fleiss_kappa
+from fullbench.stats.ratings.bradley_terry import bradley_terry
+from fullbench.stats.intervals.weighted_statistics import pearson
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fullbench.stats.strengths import newton
+from fullbench.stats.ratings.bradley_terry_solver import newton
 
 POINTS = 400 / math.log(10)
 

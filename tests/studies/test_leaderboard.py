@@ -19,7 +19,7 @@ from fullbench.core.call import Usage
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
-from fullbench.stats.design import Design
+from fullbench.stats.ratings.next_match import Design
 from fullbench.studies.engines import Budget, Stop
 from fullbench.studies.leaderboard import Board, Newcomer, Pool, uniform
 from fullbench.studies.terms import RunTerms

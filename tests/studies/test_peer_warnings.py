@@ -11,7 +11,7 @@ from fullbench.figures.peers.methods import Terms
 from fullbench.figures.peers.truth import Truth
 from fullbench.figures.peers.warnings import ALPHA_EACH_OTHER, warned, warnings
 from fullbench.core.rubric import CORRECTNESS
-from fullbench.stats.peer_leanings import beside_truth, mutual
+from fullbench.stats.peer_review.shared_bias import beside_truth, mutual
 from fullbench.studies.simulation.courts import Court, Setting, court
 
 CLEAN = Setting(length=0, wobble=0.5, families=True)

@@ -27,7 +27,7 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
-from fullbench.stats.alarm import alarm_call
+from fullbench.stats.drift_alarm import alarm_call
 
 STUDY = "canaries"
 CASES = 60

@@ -12,7 +12,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
-from fullbench.stats.agreement import absolute_error, pearson
+from fullbench.stats.agreement.two_raters import absolute_error, pearson
 
 SLICES = {"kind": "kind of question", "difficulty": "difficulty", "language": "language", "look": "look of the picture"}
 CHANCE, CEILING = 0.5, 1.0

@@ -12,8 +12,8 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
-from fullbench.stats.comparison import benjamini_hochberg
-from fullbench.stats.log_odds import least_noticed, swayed
+from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
+from fullbench.stats.bias.dose_response import least_noticed, swayed
 
 PLACE: Mapping[str, str] = {"answer": "place", "picture": "order of pictures"}
 """What being shown first is called, among answers in words and among pictures."""

@@ -12,9 +12,9 @@ it is below. With probability `lazy` it does not look: it ties where it may and 
 colludes rules for its `allies` against all others. With probability `refuses` it writes a refusal and with probability
 `garbles` something nobody can read.
 
-So each planted number has the unit of its estimate in `fullbench.stats.bias`: sight, leniency, length (marks for each
-doubling), ego and noise those of `latent_marks`; position that of `position_bias`; refuses + garbles is a share of
-verdicts.
+So each planted number has the unit of its estimate in `fullbench.stats.bias.bias_estimators`: sight, leniency, length
+(marks for each doubling), ego and noise those of `latent_marks`; position that of `position_bias`; refuses + garbles is
+a share of verdicts.
 
 It writes a reply as a model would and the ballot reads it, so that its faults take the same way as anyone's. Rulings
 depend only on the judge, the case and the trial.

@@ -10,7 +10,7 @@ import numpy as np
 from fullbench.core.column_labels import HEADINGS, headings, named
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Column, Kind, Table, sort_value
-from fullbench.stats import weighted
+from fullbench.stats.intervals import weighted_statistics
 
 RANK = "rank"
 """The column that is a ranking from elsewhere, 1 for the best: the order here is put beside it."""
@@ -116,7 +116,7 @@ def _agreement(places: Mapping[str, int], known: Mapping[str, Mapping[str, Cell]
     # Contestants that all share one place, here or elsewhere, have no order to compare.
     if len(places) < _FEWEST or len(set(places.values())) == 1 or len(set(ranks)) == 1:
         return []
-    rho = float(weighted.spearman(np.ones((1, len(places))), np.array([*places.values()], dtype=float), ranks)[0])
+    rho = float(weighted_statistics.spearman(np.ones((1, len(places))), np.array([*places.values()], dtype=float), ranks)[0])
     return [
         Note(
             "about.rank",

@@ -18,7 +18,7 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
-from fullbench.stats.raters import Distance, krippendorff_alpha
+from fullbench.stats.agreement.many_raters import Distance, krippendorff_alpha
 
 _ONE_SIDED = Note(
     "among.one-sided",

@@ -18,7 +18,7 @@ from fullbench.figures import voted
 from fullbench.figures.power import Outlook, outlook
 from fullbench.core.note import Note
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.active import Gain, chances, doubt, drawn_order, leverage
+from fullbench.stats.people.active_sampling import Gain, chances, doubt, drawn_order, leverage
 
 PLANNED = 400
 

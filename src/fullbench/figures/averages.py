@@ -8,28 +8,29 @@ from fullbench.errors import Undefined
 from fullbench.figures.judging import FIGURES, Groups, Met, class_of, distance_of_orders, scale_of, winner
 from fullbench.core.estimate import Estimate
 from fullbench.core.record import Pairing
-from fullbench.stats import rankings, weighted
-from fullbench.stats.bootstrap import Statistic
-from fullbench.stats.strata import mean_of_groups
+from fullbench.stats.agreement import ranking_agreement
+from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals.bootstrap import Statistic
+from fullbench.stats.intervals.means_over_strata import mean_of_groups
 
 _SCORES: Mapping[str, Statistic] = {
-    "Pearson": weighted.pearson,
-    "Spearman": weighted.spearman,
-    "Kendall": weighted.kendall,
-    "error": weighted.absolute_error,
-    "kappa, quadratic": weighted.quadratic,
+    "Pearson": weighted_statistics.pearson,
+    "Spearman": weighted_statistics.spearman,
+    "Kendall": weighted_statistics.kendall,
+    "error": weighted_statistics.absolute_error,
+    "kappa, quadratic": weighted_statistics.quadratic,
 }
 _CHOICES: Mapping[str, Statistic] = {
-    "accuracy, ties a class": weighted.share_equal,
-    "accuracy, ties left out": weighted.share_equal,
-    "F1, macro": weighted.f1(False),
-    "F1, by size": weighted.f1(True),
-    "recall, macro": weighted.recall(False),
-    "kappa": weighted.cohen,
+    "accuracy, ties a class": weighted_statistics.share_equal,
+    "accuracy, ties left out": weighted_statistics.share_equal,
+    "F1, macro": weighted_statistics.f1(False),
+    "F1, by size": weighted_statistics.f1(True),
+    "recall, macro": weighted_statistics.recall(False),
+    "kappa": weighted_statistics.cohen,
 }
 _ORDERS: Mapping[str, Callable[[str, str], float]] = {
-    "edit distance": rankings.edit_distance,
-    "Kendall": rankings.rank_correlation,
+    "edit distance": ranking_agreement.edit_distance,
+    "Kendall": ranking_agreement.rank_correlation,
     "same order": lambda ours, theirs: float(ours == theirs),
     "same first": lambda ours, theirs: float(ours[0] == theirs[0]),
 }
@@ -70,4 +71,4 @@ def _columns(kind: str, name: str, pairs: Sequence[Pairing]) -> tuple[Statistic,
         return _SCORES[name], [[p.marks[0] for p in pairs], [p.other[0] for p in pairs]]
     if kind == "pairs":
         return _CHOICES[name], [[class_of(p.marks) for p in pairs], [class_of(p.other) for p in pairs]]
-    return weighted.mean, [[distance_of_orders(p.marks, p.other, _ORDERS[name]) for p in pairs]]
+    return weighted_statistics.mean, [[distance_of_orders(p.marks, p.other, _ORDERS[name]) for p in pairs]]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fullbench.figures.matches import Matches
 from fullbench.figures.viewing import waiting_note
 from fullbench.core.note import Note
-from fullbench.stats.everyone import Everyone
+from fullbench.stats.ratings.penalised_ratings import Everyone
 
 
 def outside(ratings: Everyone, names: Sequence[str]) -> Iterator[str]:

@@ -41,10 +41,10 @@ from fullbench.core.record import Pairing, Record
 from fullbench.core.notebook_display import Shown
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats import weighted
-from fullbench.stats.arrays import exact_sum
-from fullbench.stats.comparison import benjamini_hochberg, paired_difference
-from fullbench.stats.joining import VoteRule
+from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.array_checks import exact_sum
+from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg, paired_difference
+from fullbench.stats.agreement.vote_consensus import VoteRule
 
 YES_NO = REVIEW_BALLOTS[AGREES].spec
 Place = tuple[str, frozenset[tuple[str, int]], str]
@@ -372,7 +372,7 @@ def _gap(kind: str, shared: Sequence[_Shared], seed: int) -> Estimate | None:
         return clustered.difference(np.array(ours) - np.array(theirs), places, (-1.0, 1.0))
     try:
         return paired_difference(
-            weighted.pearson, ours, theirs, [pairing.people for pairing in shared], within=(-2.0, 2.0), cluster=items,
+            weighted_statistics.pearson, ours, theirs, [pairing.people for pairing in shared], within=(-2.0, 2.0), cluster=items,
             seed=seed,
         )  # fmt: skip
     except Undefined:

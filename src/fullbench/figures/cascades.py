@@ -28,7 +28,7 @@ from fullbench.core.note import Note
 from fullbench.core.panel import Cascade, View
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
-from fullbench.stats.guarantees import NEVER, Trusted, least_items, trusted
+from fullbench.stats.people.confidence_thresholds import NEVER, Trusted, least_items, trusted
 
 Group = tuple[str, str]
 """Criterion and ballot: thresholds are learned for each apart."""

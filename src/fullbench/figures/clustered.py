@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fullbench.errors import InputError
 from fullbench.core.ballot import Likert, Real, Score, ballot
 from fullbench.core.estimate import Estimate
-from fullbench.stats.clusters import Scale, around, cluster_mean, mean_spread, p_of_zero
+from fullbench.stats.intervals.cluster_intervals import Scale, around, cluster_mean, mean_spread, p_of_zero
 
 SHARE: Scale = (0.0, 1.0)
 

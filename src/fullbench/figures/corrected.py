@@ -1,7 +1,7 @@
 """Leaderboards that people would sign: what judges say of everything, corrected by people's votes on a part of it.
 
 Judge alone, people alone and corrected stand side by side, and the size of the correction is a figure of its own. See
-`stats.prediction_powered`.
+`stats.people.prediction_powered`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from fullbench.core.note import Note, sentence
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Column, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.comparison import benjamini_hochberg
-from fullbench.stats.corrected_ratings import corrected_ratings
-from fullbench.stats.prediction_powered import Corrected, corrected_mean, several, within
-from fullbench.stats.ranks import ranks_of_estimates
+from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
+from fullbench.stats.ratings.corrected_ratings import corrected_ratings
+from fullbench.stats.people.prediction_powered import Corrected, corrected_mean, several, within
+from fullbench.stats.ratings.rank_ranges import ranks_of_estimates
 
 RATING, WON = "rating", "duels won"
 _BOUNDS = {WON: (0.0, 1.0)}

@@ -13,7 +13,7 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.prediction_powered import corrected_mean, within
+from fullbench.stats.people.prediction_powered import corrected_mean, within
 
 
 def agreement(columns: Columns, *, judges: Collection[str] | None = None, people: str = PEOPLE) -> Table:

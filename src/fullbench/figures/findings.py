@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
-from fullbench.stats.comparison import benjamini_hochberg
+from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
 
 LEVEL = 0.05
 LEANS = {

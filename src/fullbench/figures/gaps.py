@@ -20,7 +20,7 @@ _NAMED = 3
 class Gaps:
     """Keeps the reasons of figures that could not be had, for the notes of the table.
 
-    >>> from fullbench.stats.agreement import pearson
+    >>> from fullbench.stats.agreement.two_raters import pearson
     >>> gaps = Gaps()
     >>> gaps.cell("judge A", lambda: pearson([1, 1, 1], [1, 2, 3])) is None
     True

@@ -19,7 +19,7 @@ from fullbench.core import ballot as ballots
 from fullbench.core.note import Note, listed
 from fullbench.core.record import Record
 from fullbench.core.verdict import ADJUDICATION, PEOPLE, Verdict
-from fullbench.stats.joining import VOTE_RULES, Form, Joint, Marks, Vote, VoteRule, join, usual
+from fullbench.stats.agreement.vote_consensus import VOTE_RULES, Form, Joint, Marks, Vote, VoteRule, join, usual
 
 SAID: Mapping[VoteRule, str] = {
     "mean": Note("votes.mean", "the mean"),

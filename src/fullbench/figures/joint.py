@@ -18,9 +18,9 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, sentence
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.disagreement import CAUSES, disagreements
-from fullbench.stats.joint import Joint, Votes, joint
-from fullbench.stats.ranks import ranks_of_estimates
+from fullbench.stats.bias.reasons_for_disagreement import CAUSES, disagreements
+from fullbench.stats.ratings.joint_rating_model import Joint, Votes, joint
+from fullbench.stats.ratings.rank_ranges import ranks_of_estimates
 
 Lengths = Mapping[tuple[str, str, int], int]
 """How long each response is, by item, contestant and sample."""

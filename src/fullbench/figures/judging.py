@@ -16,11 +16,12 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, sentence
 from fullbench.core.record import Pairing, Record
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.stats import agreement as agree
-from fullbench.stats import rankings, weighted
-from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.clusters import Scale
-from fullbench.stats.joining import VoteRule
+from fullbench.stats.agreement import two_raters as agree
+from fullbench.stats.agreement import ranking_agreement
+from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals.bootstrap import bootstrap
+from fullbench.stats.intervals.cluster_intervals import Scale
+from fullbench.stats.agreement.vote_consensus import VoteRule
 
 ALL = "all"
 UNTAGGED = Note("judging.untagged", "untagged")
@@ -99,13 +100,13 @@ def _orders(
             ours, theirs = [order(p.marks) for p in pairings], [order(p.other) for p in pairings]
             return figure(ours, theirs, cluster=_items(pairings), seed=seed)
         values = [distance_of_orders(p.marks, p.other, single) for p in pairings]
-        return bootstrap(weighted.mean, values, cluster=_items(pairings), seed=seed, within=within)
+        return bootstrap(weighted_statistics.mean, values, cluster=_items(pairings), seed=seed, within=within)
 
     return of
 
 
 def distance_of_orders(
-    marks: Sequence[float], other: Sequence[float], single: Callable[[str, str], float] = rankings.edit_distance
+    marks: Sequence[float], other: Sequence[float], single: Callable[[str, str], float] = ranking_agreement.edit_distance
 ) -> float:
     """A figure of two rankings, over every way to break their ties.
 
@@ -140,10 +141,10 @@ FIGURES: Mapping[str, Mapping[str, Figure]] = {
         "kappa": _choices(agree.cohen_kappa),
     },
     "rankings": {
-        "edit distance": _orders(rankings.mean_edit_distance, rankings.edit_distance),
-        "Kendall": _orders(rankings.mean_rank_correlation, rankings.rank_correlation, agree.SIGNED),
-        "same order": _orders(rankings.exact_match, lambda ours, theirs: float(ours == theirs)),
-        "same first": _orders(rankings.top_match, lambda ours, theirs: float(ours[0] == theirs[0])),
+        "edit distance": _orders(ranking_agreement.mean_edit_distance, ranking_agreement.edit_distance),
+        "Kendall": _orders(ranking_agreement.mean_rank_correlation, ranking_agreement.rank_correlation, agree.SIGNED),
+        "same order": _orders(ranking_agreement.exact_match, lambda ours, theirs: float(ours == theirs)),
+        "same first": _orders(ranking_agreement.top_match, lambda ours, theirs: float(ours[0] == theirs[0])),
     },
 }
 

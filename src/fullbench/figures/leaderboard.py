@@ -29,13 +29,13 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, sentence, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
-from fullbench.stats.battles import Battles
-from fullbench.stats.elo import elo
-from fullbench.stats.everyone import Everyone, rate_everyone
-from fullbench.stats.joining import VoteRule
-from fullbench.stats.ranks import ranks_of, ranks_of_estimates
-from fullbench.stats.standings import cycles, separability
-from fullbench.stats.ties import Ties
+from fullbench.stats.ratings.match_counts import Battles
+from fullbench.stats.ratings.elo import elo
+from fullbench.stats.ratings.penalised_ratings import Everyone, rate_everyone
+from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.ratings.rank_ranges import ranks_of, ranks_of_estimates
+from fullbench.stats.ratings.rating_diagnostics import cycles, separability
+from fullbench.stats.ratings.tie_models import Ties
 
 K = 4.0
 DRAWS = 200

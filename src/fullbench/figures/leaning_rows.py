@@ -9,8 +9,8 @@ import numpy as np
 
 from fullbench.figures.judging import Met
 from fullbench.core.verdict import Verdict
-from fullbench.stats.arrays import Floats, Ints
-from fullbench.stats.noisy import Votes
+from fullbench.stats.array_checks import Floats, Ints
+from fullbench.stats.bias.errors_in_variables import Votes
 
 Place = tuple[str, str, frozenset[tuple[str, int]]]
 """Item, ballot, and the responses shown: what a judge and people meet on."""

@@ -1,4 +1,4 @@
-"""What moves a judge besides the worth of a response, with people as noisy raters (`stats.noisy`).
+"""What moves a judge besides the worth of a response, with people as noisy raters (`stats.bias.errors_in_variables`).
 
 Length, its own family, leniency and the place shown are asked in one fit for scores and one for pairs, so that what one
 of them explains is not laid to another, and so that people's own errors are not laid to the judge.
@@ -21,11 +21,11 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, sentence, word
 from fullbench.core.record import Record
 from fullbench.core.text import length_of
-from fullbench.stats import agreement as agree
-from fullbench.stats.arrays import Floats, Ints
-from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.clusters import Scale
-from fullbench.stats.noisy import BOUNDS, Effect, effects
+from fullbench.stats.agreement import two_raters as agree
+from fullbench.stats.array_checks import Floats, Ints
+from fullbench.stats.intervals.bootstrap import bootstrap
+from fullbench.stats.intervals.cluster_intervals import Scale
+from fullbench.stats.bias.errors_in_variables import BOUNDS, Effect, effects
 
 
 def _finding(judge: str, named: tuple[str, str], effect: Effect, opening: str, leans: tuple[str, str]) -> Finding:

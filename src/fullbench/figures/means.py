@@ -19,7 +19,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
-from fullbench.stats.ranks import ranks_of_estimates
+from fullbench.stats.ratings.rank_ranges import ranks_of_estimates
 
 
 def tables(verdicts: Columns, settings: Settings | None = None) -> Iterator[Table]:

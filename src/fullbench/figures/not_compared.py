@@ -14,7 +14,7 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.arrays import Bools, Ints
+from fullbench.stats.array_checks import Bools, Ints
 
 Key = tuple[str, str, str, str]
 """Judge, study, criterion, ballot."""

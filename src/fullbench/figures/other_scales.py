@@ -22,10 +22,10 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats import agreement
-from fullbench.stats.arrays import Floats
+from fullbench.stats.agreement import two_raters
+from fullbench.stats.array_checks import Floats
 
-FIGURES = {"Pearson": agreement.pearson, "Spearman": agreement.spearman, "Kendall": agreement.kendall}
+FIGURES = {"Pearson": two_raters.pearson, "Spearman": two_raters.spearman, "Kendall": two_raters.kendall}
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ def table(columns: Columns, other: str = PEOPLE, judges: Collection[str] = (), *
     rows: list[list[Cell]] = []
     for pairs in met:
         judge, *_, own, theirs = pairs.key
-        options: agreement.Options = {"cluster": pairs.item.tolist(), "seed": seed}
+        options: two_raters.Options = {"cluster": pairs.item.tolist(), "seed": seed}
         cells = [
             gaps.cell(f"{judge}, {name}", partial(figure, pairs.ours, pairs.theirs, **options))
             for name, figure in FIGURES.items()
         ]
         alike = scale_of(own) == scale_of(theirs)
-        error = agreement.absolute_error(pairs.ours, pairs.theirs, **options) if alike else None
+        error = two_raters.absolute_error(pairs.ours, pairs.theirs, **options) if alike else None
         places = [pairs.key[place] for place, _ in varied]
         rows.append([judge, *places, own, theirs, *cells, error, len(pairs.ours)])
     names = [name for _, name in varied]

@@ -16,10 +16,10 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.arrays import Floats
-from fullbench.stats.corrected_ratings import corrected_ratings
-from fullbench.stats.power import Votes, explained
-from fullbench.stats.prediction_powered import several
+from fullbench.stats.array_checks import Floats
+from fullbench.stats.ratings.corrected_ratings import corrected_ratings
+from fullbench.stats.people.power_analysis import Votes, explained
+from fullbench.stats.people.prediction_powered import several
 
 POINTS = 400 / math.log(10)
 FEWEST = 40

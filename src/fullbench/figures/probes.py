@@ -22,7 +22,7 @@ from fullbench.core.note import Note, word
 from fullbench.core.record import Pairing, Record
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Cell, Table
-from fullbench.stats.bias import swap_flips
+from fullbench.stats.bias.bias_estimators import swap_flips
 
 
 def probes(

@@ -15,7 +15,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Column, Table
-from fullbench.stats.arrays import exact_sum
+from fullbench.stats.array_checks import exact_sum
 
 AMOUNTS = ("dollars per 1,000", "s a call")
 

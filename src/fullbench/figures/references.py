@@ -15,7 +15,7 @@ from fullbench.core.note import Note, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import ADJUDICATION, PEOPLE
-from fullbench.stats.shares import wilson
+from fullbench.stats.intervals.share_intervals import wilson
 
 SAID = ("correct", CAPTION_AT_FAULT, REFERENCE_AT_FAULT, "neither at fault", "undecided")
 """What a reference can be found to be; caption and reference may both be at fault."""

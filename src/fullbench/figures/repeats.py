@@ -16,7 +16,7 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, sentence, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
-from fullbench.stats.steadiness import Steadiness, steadiness
+from fullbench.stats.agreement.repeat_consistency import Steadiness, steadiness
 
 BINS = 6
 MANY = 10

@@ -16,7 +16,7 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, sentence
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.alternative_annotator import EPSILONS, ROWS, Replacement, alternative_annotator
+from fullbench.stats.agreement.alternative_annotator_test import EPSILONS, ROWS, Replacement, alternative_annotator
 
 EPSILON = EPSILONS["trained"]
 ALL = "all"

@@ -17,10 +17,10 @@ from fullbench.core.note import Note
 from fullbench.core.record import Pairing, Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats import agreement as agree
-from fullbench.stats import weighted
-from fullbench.stats.bootstrap import Statistic
-from fullbench.stats.comparison import paired_difference
+from fullbench.stats.agreement import two_raters as agree
+from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals.bootstrap import Statistic
+from fullbench.stats.paired_comparison_of_judges import paired_difference
 
 Bands = Sequence[tuple[float, float]]
 
@@ -190,12 +190,12 @@ def _changes(split: str, both: Sequence[tuple[Pairing, Pairing]], gaps: Gaps, se
     old, new = _of(befores, seed), _of(afters, seed)
     scale = scale_of(befores[0].verdict.ballot)
     ways: Mapping[str, tuple[Statistic, Bands | None]] = {
-        "e": (weighted.absolute_error, None),
-        "r": (weighted.pearson, None),
-        "ρ": (weighted.spearman, None),
-        "τ": (weighted.kendall, None),
-        "f": (weighted.share_equal, scale.fuzzy),
-        "s": (weighted.share_equal, scale.strict),
+        "e": (weighted_statistics.absolute_error, None),
+        "r": (weighted_statistics.pearson, None),
+        "ρ": (weighted_statistics.spearman, None),
+        "τ": (weighted_statistics.kendall, None),
+        "f": (weighted_statistics.share_equal, scale.fuzzy),
+        "s": (weighted_statistics.share_equal, scale.strict),
     }
     rows: list[list[Cell]] = []
     for name, (statistic, bands) in ways.items():

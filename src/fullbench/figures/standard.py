@@ -34,7 +34,7 @@ from fullbench.core.note import Note, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import FAULTS, PEOPLE
-from fullbench.stats.joining import VoteRule
+from fullbench.stats.agreement.vote_consensus import VoteRule
 
 Verdicts = Columns | Record
 

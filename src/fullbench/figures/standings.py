@@ -23,10 +23,10 @@ from fullbench.core.note import Note, sentence, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.text import words_of
-from fullbench.stats.arrays import Floats
-from fullbench.stats.joining import VOTE_RULES
-from fullbench.stats.standings import foreseen
-from fullbench.stats.style import lead, style_controlled
+from fullbench.stats.array_checks import Floats
+from fullbench.stats.agreement.vote_consensus import VOTE_RULES
+from fullbench.stats.ratings.rating_diagnostics import foreseen
+from fullbench.stats.ratings.style_control import lead, style_controlled
 
 
 def standings(

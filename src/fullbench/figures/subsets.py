@@ -9,7 +9,7 @@ from fullbench.figures.judging import FIGURES, meet, order, winner
 from fullbench.core.rubric import HALLUCINATES
 from fullbench.core.record import Pairing, Record
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.rankings import rank_correlation
+from fullbench.stats.agreement.ranking_agreement import rank_correlation
 
 Subset = Literal["hq", "hard"]
 

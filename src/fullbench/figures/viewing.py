@@ -14,7 +14,7 @@ from fullbench.core.call import NOTHING
 from fullbench.core.note import Note
 from fullbench.core.panel import Marks, View
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.stats.arrays import Bools
+from fullbench.stats.array_checks import Bools
 
 Place = tuple[str, str, str, frozenset[tuple[str, int]]]
 """What is ruled on, whatever the order: item, criterion, ballot, responses."""

@@ -12,8 +12,8 @@ from fullbench.files.release_rows import released_rows
 from fullbench.core.estimate import Estimate
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.reproduce.numbers import printed
-from fullbench.stats.agreement import accuracy, cohen_kappa, f1, precision, recall
-from fullbench.stats.raters import fleiss_kappa
+from fullbench.stats.agreement.two_raters import accuracy, cohen_kappa, f1, precision, recall
+from fullbench.stats.agreement.many_raters import fleiss_kappa
 
 NAME = "pandalm"
 SOURCE = "README of the PandaLM repository"

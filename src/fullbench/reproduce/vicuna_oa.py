@@ -15,10 +15,10 @@ from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.reproduce.numbers import printed
-from fullbench.stats.elo import elo
-from fullbench.stats.raters import fleiss_kappa
-from fullbench.stats.ratings import bradley_terry
-from fullbench.stats.shares import wilson
+from fullbench.stats.ratings.elo import elo
+from fullbench.stats.agreement.many_raters import fleiss_kappa
+from fullbench.stats.ratings.bradley_terry import bradley_terry
+from fullbench.stats.intervals.share_intervals import wilson
 
 NAME = "vicuna_oa_battles"
 SOURCE = "QLoRA paper, Tables 1, 6 and 7"

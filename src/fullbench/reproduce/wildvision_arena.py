@@ -13,8 +13,8 @@ from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.reproduce.numbers import columns
-from fullbench.stats.agreement import pearson
-from fullbench.stats.ratings import Ratings, bradley_terry_of_wins
+from fullbench.stats.agreement.two_raters import pearson
+from fullbench.stats.ratings.bradley_terry import Ratings, bradley_terry_of_wins
 
 NAME = "wildvision_arena"
 PARTS = ("anony", "full")

@@ -12,8 +12,8 @@ from fullbench.errors import InputError
 from fullbench.files.release_rows import released, released_rows
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.reproduce.numbers import columns, printed
-from fullbench.stats.ratings import bradley_terry
-from fullbench.stats.shares import wilson
+from fullbench.stats.ratings.bradley_terry import bradley_terry
+from fullbench.stats.intervals.share_intervals import wilson
 
 NAME = "wildvision_bench"
 SOURCE = "leaderboard of the WildVision-Bench repository"

@@ -15,8 +15,8 @@ from fullbench.figures.standings import standings
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Table
-from fullbench.stats.joining import VOTE_RULES
-from fullbench.stats.ties import Ties
+from fullbench.stats.agreement.vote_consensus import VOTE_RULES
+from fullbench.stats.ratings.tie_models import Ties
 
 
 def settings(

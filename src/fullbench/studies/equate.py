@@ -1,8 +1,8 @@
 """Succession: a new judge on the scale of an old one, from the cases that both have ruled on.
 
-One model for both (`stats.joint`): strengths are those in the old judge's eyes, and the new one is told by how sharply
-it separates them and how it leans to the first place. So contestants that only the new judge has met get ratings on the
-old scale, and nobody is judged again. Where the seam runs is said for every contestant.
+One model for both (`stats.ratings.joint_rating_model`): strengths are those in the old judge's eyes, and the new one is
+told by how sharply it separates them and how it leans to the first place. So contestants that only the new judge has
+met get ratings on the old scale, and nobody is judged again. Where the seam runs is said for every contestant.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word
 from fullbench.core.record import Duel, Record
 from fullbench.core.table import Cell, Table
-from fullbench.stats.joint import Joint, Votes, joint
+from fullbench.stats.ratings.joint_rating_model import Joint, Votes, joint
 from fullbench.studies import seated
 
 Pairs = Collection[tuple[str, str]]

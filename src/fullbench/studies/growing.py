@@ -22,8 +22,8 @@ from fullbench.core.item import Item
 from fullbench.core.note import Note, word
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.stats.arrays import Floats
-from fullbench.stats.sequences import Look, look, next_matches
+from fullbench.stats.array_checks import Floats
+from fullbench.stats.ratings.sequential_intervals import Look, look, next_matches
 from fullbench.studies.engines import Budget, Stop, Tally, Watch
 from fullbench.studies.leaderboard import Board, match_price, pair
 

@@ -30,7 +30,7 @@ from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, S
 from fullbench.studies.hear import hear
 
 if TYPE_CHECKING:
-    from fullbench.stats.arrays import Floats
+    from fullbench.stats.array_checks import Floats
 
 Schedule = Literal["uniform", "adaptive"]
 _ROUND = 32
@@ -194,7 +194,7 @@ class _Adaptive:
     added: Added = field(default_factory=Added)
 
     def run(self, budget: Budget | None, stop: Stop, watch: Watch | None) -> Added:
-        from fullbench.stats.design import Design
+        from fullbench.stats.ratings.next_match import Design
 
         board, newcomer, added = self.board, self.newcomer, self.added
         others = opponents(board.pool, newcomer)
@@ -231,7 +231,7 @@ class _Adaptive:
 
     def _shown(self, expected: float) -> float:
         """Half of the interval that the board shows for the newcomer; what is expected while it shows too little."""
-        from fullbench.stats.everyone import rate_everyone
+        from fullbench.stats.ratings.penalised_ratings import rate_everyone
 
         settled = self.board.settled()
         if settled is None or self.newcomer.name not in settled.names:

@@ -33,8 +33,8 @@ from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.stats.peer_readings import USUAL as USUAL_READING
-from fullbench.stats.peers import Initial
+from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
+from fullbench.stats.peer_review.peer_rankings import Initial
 from fullbench.studies import plan
 from fullbench.studies.answer import answer
 from fullbench.studies.engines import Budget, Tally

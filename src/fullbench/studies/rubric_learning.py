@@ -29,8 +29,8 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import Criterion
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.stats import weighted
-from fullbench.stats.bootstrap import bootstrap
+from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals.bootstrap import bootstrap
 
 Floats = npt.NDArray[np.float64]
 LEAST = 8
@@ -174,7 +174,7 @@ def _tested(totals: Mapping[str, Floats], test: Marked, seed: int) -> tuple[list
     for name, total in totals.items():
         cells: list[Cell] = [name]
         try:
-            cells.append(bootstrap(weighted.pearson, total, test.people, cluster=test.items, seed=seed, within=(-1, 1)))
+            cells.append(bootstrap(weighted_statistics.pearson, total, test.people, cluster=test.items, seed=seed, within=(-1, 1)))
         except Undefined as reason:
             cells.append(sentence(reason))
         gain = None
@@ -189,7 +189,7 @@ def _tested(totals: Mapping[str, Floats], test: Marked, seed: int) -> tuple[list
 
 def _difference(weights: Floats, total: Floats, overall: Floats, people: Floats) -> Floats:
     """How much better one total goes with people than another, resample by resample."""
-    return weighted.pearson(weights, total, people) - weighted.pearson(weights, overall, people)
+    return weighted_statistics.pearson(weights, total, people) - weighted_statistics.pearson(weights, overall, people)
 
 
 def _weights(criteria: Sequence[Criterion], before: Floats, after: Floats, train: Marked) -> Table:

@@ -16,7 +16,7 @@ from fullbench.benchmarks.mllm_judge.release import THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.rows import marks, trimmed, written
 from fullbench.figures.judging import by_tag, meet, order
 from fullbench.core.record import Record
-from fullbench.stats.rankings import edit_distance
+from fullbench.stats.agreement.ranking_agreement import edit_distance
 from fullbench.studies.export import export
 from tests.reproduce.test_mllm_judge import DATA, needs_data
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.stats.shares import wilson
+from fullbench.stats.intervals.share_intervals import wilson
 from fullbench.web.database import writing
 from fullbench.web.people import queue, studies, voting
 from fullbench.web.people.dashboard import DAY, HOUR, WEEK, dashboard

@@ -15,10 +15,10 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.verdict import Verdict
-from fullbench.stats.alignment import Alignment, OneVariant, alignment
-from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.strata import mean_of_groups
-from fullbench.stats.weighted import mean
+from fullbench.stats.agreement.repeat_consistency import Alignment, OneVariant, alignment
+from fullbench.stats.intervals.bootstrap import bootstrap
+from fullbench.stats.intervals.means_over_strata import mean_of_groups
+from fullbench.stats.intervals.weighted_statistics import mean
 
 
 @dataclass(frozen=True)

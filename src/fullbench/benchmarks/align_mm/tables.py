@@ -21,7 +21,7 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table, sort_value
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.alignment import Alignment
+from fullbench.stats.agreement.repeat_consistency import Alignment
 
 _DRAWN = 6
 """How many contestants a radar chart bears."""

@@ -12,8 +12,8 @@ from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.record import Record
 from fullbench.core.text import length_of
-from fullbench.stats.bias import latent_marks, position_bias
-from fullbench.stats.shares import wilson
+from fullbench.stats.bias.bias_estimators import latent_marks, position_bias
+from fullbench.stats.intervals.share_intervals import wilson
 
 TRUTH = "truth"
 SCORES, PAIRS, RANKINGS = "score:1-5", "choice+tie", "ranking"

@@ -32,8 +32,8 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import FAULTS, Verdict
-from fullbench.stats.agreement import pearson
-from fullbench.stats.bias import clustered_mean, swap_flips
+from fullbench.stats.agreement.two_raters import pearson
+from fullbench.stats.bias.bias_estimators import clustered_mean, swap_flips
 
 Rows = Iterable[tuple[float, str]]
 """Values, each with the item it belongs to."""

@@ -27,7 +27,7 @@ from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
-from fullbench.stats.preference import preference_accuracy
+from fullbench.stats.agreement.preferences_from_scores import preference_accuracy
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 """The shares of pairs that are to tie, closest first."""

@@ -18,9 +18,9 @@ from fullbench.benchmarks.mj_bench.names import AXES, CLOSED, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release import BiasSheet, Scores
 from fullbench.errors import Undefined
 from fullbench.core.reproduction import Reproduced
-from fullbench.stats.arrays import Bools, Floats
-from fullbench.stats.fairness import Evenness, Grouped, by_group, counts_by, dispersion_score, gini_equality, near_pairs
-from fullbench.stats.preference import min_max
+from fullbench.stats.array_checks import Bools, Floats
+from fullbench.stats.bias.group_fairness import Evenness, Grouped, by_group, counts_by, dispersion_score, gini_equality, near_pairs
+from fullbench.stats.agreement.preferences_from_scores import min_max
 
 FIGURES: Mapping[str, Evenness] = {"ACC": near_pairs, "NDS": dispersion_score, "GES": gini_equality}
 _TABLES = {"ACC": "T15", "NDS": "T16", "GES": "T17"}

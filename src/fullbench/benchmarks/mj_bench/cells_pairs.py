@@ -14,8 +14,8 @@ from fullbench.benchmarks.mj_bench.names import BLUR, DISTORTION, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release import Pair, Release, Vote
 from fullbench.errors import Undefined
 from fullbench.core.reproduction import Reproduced
-from fullbench.stats.arrays import Floats
-from fullbench.stats.preference import normalised_pairs, outcomes
+from fullbench.stats.array_checks import Floats
+from fullbench.stats.agreement.preferences_from_scores import normalised_pairs, outcomes
 
 MARGIN = 0.05
 THRESHOLDS = (

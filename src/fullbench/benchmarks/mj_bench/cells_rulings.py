@@ -25,7 +25,7 @@ from fullbench.benchmarks.mj_bench.names import (
 )
 from fullbench.benchmarks.mj_bench.release import Release, Ruled, Run
 from fullbench.core.reproduction import Reproduced
-from fullbench.stats.preference import decided
+from fullbench.stats.agreement.preferences_from_scores import decided
 
 
 class Source(NamedTuple):

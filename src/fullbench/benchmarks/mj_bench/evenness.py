@@ -24,9 +24,9 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
-from fullbench.stats.arrays import Floats
-from fullbench.stats.fairness import Evenness, Grouped, by_group, counts_by, dispersion_score, gini_equality, near_pairs
-from fullbench.stats.preference import min_max
+from fullbench.stats.array_checks import Floats
+from fullbench.stats.bias.group_fairness import Evenness, Grouped, by_group, counts_by, dispersion_score, gini_equality, near_pairs
+from fullbench.stats.agreement.preferences_from_scores import min_max
 
 FIGURES: Mapping[str, Evenness] = {"ACC": near_pairs, "NDS": dispersion_score, "GES": gini_equality}
 

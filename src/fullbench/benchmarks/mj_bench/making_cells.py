@@ -5,7 +5,7 @@ from __future__ import annotations
 from fullbench.benchmarks.mj_bench.published import printed
 from fullbench.core.estimate import Estimate
 from fullbench.core.reproduction import Reproduced
-from fullbench.stats.shares import wilson
+from fullbench.stats.intervals.share_intervals import wilson
 
 
 def percent(share: float) -> float:

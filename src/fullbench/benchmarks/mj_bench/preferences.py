@@ -18,7 +18,7 @@ from fullbench.core.note import Note, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.stats.preference import Ties, normalised_pairs, preference_accuracy
+from fullbench.stats.agreement.preferences_from_scores import Ties, normalised_pairs, preference_accuracy
 
 MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 FIRST, SECOND = "pair, chosen first", "pair, chosen second"

@@ -14,7 +14,7 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduction
 from fullbench.core.table import Cell, Table
-from fullbench.stats.fairness import by_group, near_pairs
+from fullbench.stats.bias.group_fairness import by_group, near_pairs
 
 _WELL_FORMED = ("0", "1", "tie")
 

@@ -26,7 +26,7 @@ from fullbench.benchmarks.mllm_judge.rows import Row, Task, marks, trimmed
 from fullbench.core.estimate import Estimate
 from fullbench.core.reproduction import Reproduced
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.rankings import edit_distance
+from fullbench.stats.agreement.ranking_agreement import edit_distance
 
 REVIEWED = ("GPT-4V", "Gemini")
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
-from fullbench.stats import agreement as agree
-from fullbench.stats import weighted
-from fullbench.stats.bootstrap import Statistic
-from fullbench.stats.rankings import edit_distance, mean_edit_distance
-from fullbench.stats.shares import wilson
+from fullbench.stats.agreement import two_raters as agree
+from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals.bootstrap import Statistic
+from fullbench.stats.agreement.ranking_agreement import edit_distance, mean_edit_distance
+from fullbench.stats.intervals.share_intervals import wilson
 
 Figures = dict[str, Any]
 
@@ -49,7 +49,7 @@ def average(values: Sequence[float]) -> float | None:
 def plain(statistic: Statistic, *columns: Sequence[float]) -> float:
     """A statistic of some columns, without an interval.
 
-    >>> plain(weighted.absolute_error, [1, 2], [1, 4])
+    >>> plain(weighted_statistics.absolute_error, [1, 2], [1, 4])
     1.0
     """
     arrays = [np.asarray(column, dtype=np.float64) for column in columns]
@@ -64,7 +64,7 @@ def correlated(judge: Sequence[float], human: Sequence[float]) -> tuple[Figures,
         r = agree.pearson(judge, human)
     except Undefined:
         return figures, None
-    rho = plain(weighted.spearman, judge, human)
+    rho = plain(weighted_statistics.spearman, judge, human)
     figures |= {"pearson": rounded(r.value), "p_value": significant(r.p or 0.0), "spearman": rounded(rho)}
     return figures, r
 
@@ -91,7 +91,7 @@ def chosen(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimat
     choices, truth = [codes[x] for x in judge], [codes[x] for x in human]
     hits = wilson(sum(x == y for x, y in zip(choices, truth, strict=True)), len(choices))
     decided = [(x, y) for x, y in zip(judge, human, strict=True) if "C" not in (x, y)]
-    macro = plain(weighted.f1(False), choices, truth)
+    macro = plain(weighted_statistics.f1(False), choices, truth)
     classes = len({*choices, *truth})
     figures = {
         "n": len(choices),
@@ -99,8 +99,8 @@ def chosen(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimat
         "n_without_tie": len(decided),
         "accuracy_without_tie": rounded(sum(x == y for x, y in decided) / len(decided)) if decided else None,
         "macro_f1": rounded(macro),
-        "macro_recall": rounded(plain(weighted.recall(False), choices, truth)),
-        "macro_precision": rounded(plain(weighted.precision(False), choices, truth)),
+        "macro_recall": rounded(plain(weighted_statistics.recall(False), choices, truth)),
+        "macro_precision": rounded(plain(weighted_statistics.precision(False), choices, truth)),
         "macro_f1_over_ABC": rounded(macro * classes / 3),
     }
     return figures, hits

@@ -17,8 +17,8 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.weighted import mean
+from fullbench.stats.intervals.bootstrap import bootstrap
+from fullbench.stats.intervals.weighted_statistics import mean
 
 Ruling = tuple[str, int]
 """The case that a judge ruled on, and the trial."""

@@ -22,9 +22,9 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.shares import wilson
-from fullbench.stats.weighted import mean
+from fullbench.stats.intervals.bootstrap import bootstrap
+from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.stats.intervals.weighted_statistics import mean
 
 CRITERIA = {
     AGREES: "whether the ruling is the one that a careful person would give",

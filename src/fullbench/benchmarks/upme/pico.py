@@ -63,13 +63,7 @@ def _runs(data: Path, truth: Sequence[str]) -> Iterator[Reproduced]:
 
 
 def _figures(ranks: Sequence[int], rng: random.Random) -> Iterator[tuple[str, float]]:
-    from fullbench.stats.orders import (
-        inversions,
-        longest_increasing,
-        pattern_entropy,
-        permutation_entropy,
-        subsequence_entropy,
-    )
+    from fullbench.stats.peer_review.list_disorder import inversions, longest_increasing, pattern_entropy, permutation_entropy, subsequence_entropy
 
     yield "perm_entropy", permutation_entropy(ranks, order=ORDER)
     drawn = [sorted(rng.sample(range(len(ranks)), ORDER)) for _ in range(comb(len(ranks), ORDER))]

@@ -13,8 +13,8 @@ from fullbench.files.release_rows import released_rows
 from fullbench.core.reproduction import Reproduced, Reproduction
 
 if TYPE_CHECKING:
-    from fullbench.stats.arrays import Floats
-    from fullbench.stats.peers import Peers
+    from fullbench.stats.array_checks import Floats
+    from fullbench.stats.peer_review.peer_rankings import Peers
 
 Pair = tuple[int, str, str]
 """A question and two contestants in the order shown."""
@@ -68,7 +68,7 @@ class Release:
     @cached_property
     def peers(self) -> Peers:
         """All reviews as matrices; each model reviews itself too, as the authors had it."""
-        from fullbench.stats.peers import Peers
+        from fullbench.stats.peer_review.peer_rankings import Peers
 
         place = {name: index for index, name in enumerate(MODELS)}
         columns = ([place[review.reviewer] for review in self.reviews],
@@ -117,7 +117,7 @@ def _win_rates(release: Release) -> Iterator[Reproduced]:
 
 
 def _peer_rank(release: Release) -> Iterator[Reproduced]:
-    from fullbench.stats.peers import prd
+    from fullbench.stats.peer_review.peer_rankings import prd
 
     five, fixed = prd(release.peers), prd(release.peers, rounds=200)
     for figure, values in (("score", five.scores), ("weight", five.weights), ("fixed_point_weight", fixed.weights)):
@@ -136,7 +136,7 @@ def _voted(release: Release, weights: Mapping[str, float]) -> dict[Pair, float]:
 
 def _benches(release: Release) -> dict[str, dict[Pair, float]]:
     """What each reviewer alone, and each way of voting together, says of every pair."""
-    from fullbench.stats.peers import prd
+    from fullbench.stats.peer_review.peer_rankings import prd
 
     weights = dict(zip(MODELS, prd(release.peers).weights, strict=True))
     top = sorted(MODELS, key=lambda name: -weights[name])[:3]
@@ -153,7 +153,7 @@ def _weights_among(release: Release, some: Sequence[str]) -> dict[str, float]:
     """Five rounds of peer rank in which only some review and only their own rates become weights."""
     import numpy as np
 
-    from fullbench.stats.peers import grades, scaled
+    from fullbench.stats.peer_review.peer_rankings import grades, scaled
 
     chosen = np.isin(MODELS, some)
     weights = chosen.astype(np.float64)
@@ -168,7 +168,7 @@ def _against_people(
     release: Release, rulings: Mapping[Pair, float], pairs: Sequence[Pair]
 ) -> Iterator[tuple[str, float]]:
     """Fleiss' kappa of two raters, and the share of pairs on which they say the same, ties included."""
-    from fullbench.stats.raters import fleiss_kappa
+    from fullbench.stats.agreement.many_raters import fleiss_kappa
 
     ours, theirs = [rulings[pair] for pair in pairs], [release.mirrored[pair] for pair in pairs]
     numbers = list(range(len(pairs)))
@@ -230,7 +230,7 @@ def _elos(rows: tuple[list[int], list[int], list[float]]) -> Floats:
     """Ratings after the rows in a hundred orders, all at once: a row for each order."""
     import numpy as np
 
-    from fullbench.stats.elo import elo_orders
+    from fullbench.stats.ratings.elo import elo_orders
 
     orders = np.array([_order(len(rows[0]), seed) for seed in range(1, max(RUNS) + 1)]).T
     return elo_orders(*rows, orders, contestants=len(MODELS))
@@ -244,9 +244,9 @@ def _weights(release: Release) -> Iterator[Reproduced]:
     """
     import numpy as np
 
-    from fullbench.stats.orders import permutation_entropy, true_ranks
-    from fullbench.stats.peer_readings import consistent_weights, reversed_weights
-    from fullbench.stats.peers import grades
+    from fullbench.stats.peer_review.list_disorder import permutation_entropy, true_ranks
+    from fullbench.stats.peer_review.equation_variants import consistent_weights, reversed_weights
+    from fullbench.stats.peer_review.peer_rankings import grades
 
     truth = [win_rates(list(release.people.items()))[name] for name in MODELS]
     steps = len(MODELS) - 1

@@ -67,7 +67,7 @@ def separation(judge: Judge, answered: Sequence[Given]) -> Estimate:
     0.5 is chance. Comparisons in which the judge recused itself do not count. The interval draws pictures, with all
     answers that were given to them, anew.
     """
-    from fullbench.stats.shares import share
+    from fullbench.stats.intervals.share_intervals import share
 
     answers = compared(judge, answered)
     wins = [won for answer in answers for won in answer.wins.values()]
@@ -91,7 +91,7 @@ def held_out(
     with the mean of its comparisons over all repeats; the interval draws pictures anew. `chosen` is how often each
     judge was the best, by name; of equals the first.
     """
-    from fullbench.stats.shares import share
+    from fullbench.stats.intervals.share_intervals import share
 
     tables = {judge.name: compared(judge, answered) for judge in judges}
     pictures = sorted({picture.digest for picture, _ in answered})

@@ -20,7 +20,7 @@ from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Table
 
 if TYPE_CHECKING:
-    from fullbench.stats.arrays import Floats
+    from fullbench.stats.array_checks import Floats
 
 RUNS = 4
 METRICS = ("spearman", "perm_entropy")
@@ -59,7 +59,7 @@ def reproduce(data: Path) -> Reproduction:
 @cache
 def attainable(models: int, metric: str) -> tuple[float, ...]:
     """Every value that a metric can take when `models` are ranked without ties."""
-    from fullbench.stats.orders import permutation_entropy
+    from fullbench.stats.peer_review.list_disorder import permutation_entropy
 
     orders = permutations(range(models))
     if metric == "perm_entropy":
@@ -101,7 +101,7 @@ def _pairs(data: Path) -> Iterator[Reproduced]:
 
 
 def _tests(data: Path) -> Iterator[Reproduced]:
-    from fullbench.stats.association import chi_square_p, phi_of
+    from fullbench.stats.bias.two_by_two_tables import chi_square_p, phi_of
 
     for row in released_rows(data, "bias_tests.jsonl"):
         chi_square = row.number("chi_square")

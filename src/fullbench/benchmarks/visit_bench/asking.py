@@ -17,7 +17,7 @@ from fullbench.core.item import Item
 from fullbench.core.model import Model
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
-from fullbench.stats.shares import wilson
+from fullbench.stats.intervals.share_intervals import wilson
 
 MANNERS = ("seeing", "ref-free", "ref-backed")
 __all__ = ["MANNERS", "ablation", "compose", "judge", "verify", "wording", "words"]

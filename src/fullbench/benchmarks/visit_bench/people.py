@@ -14,9 +14,9 @@ from fullbench.core.note import Note, sentence
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.stats.agreement import spearman
-from fullbench.stats.ratings import bradley_terry
-from fullbench.stats.shares import wilson
+from fullbench.stats.agreement.two_raters import spearman
+from fullbench.stats.ratings.bradley_terry import bradley_terry
+from fullbench.stats.intervals.share_intervals import wilson
 
 Pair = tuple[str, str, str]
 

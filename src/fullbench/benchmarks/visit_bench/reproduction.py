@@ -12,8 +12,8 @@ from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
-from fullbench.stats.agreement import spearman
-from fullbench.stats.shares import wilson
+from fullbench.stats.agreement.two_raters import spearman
+from fullbench.stats.intervals.share_intervals import wilson
 
 TABLE2: Mapping[str, tuple[float, float, float]] = {
     "overall": (87.3, 4.0, 7.7),

@@ -19,7 +19,7 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.shares import wilson
+from fullbench.stats.intervals.share_intervals import wilson
 
 FAMILY = "family"
 RULE: Rule = "both-agree"

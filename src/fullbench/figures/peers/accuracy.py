@@ -11,7 +11,7 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
-from fullbench.stats.shares import share
+from fullbench.stats.intervals.share_intervals import share
 
 _ALL = ""
 """The row of all reviewers together; no contestant has an empty name."""

@@ -9,7 +9,7 @@ from fullbench.figures.peers.truth import Truth
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
-from fullbench.stats.shares import share
+from fullbench.stats.intervals.share_intervals import share
 
 
 class Scored(Protocol):

@@ -17,12 +17,12 @@ from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.text import length_of
 from fullbench.core.verdict import Verdict
-from fullbench.stats.association import Association, association
+from fullbench.stats.bias.two_by_two_tables import Association, association
 
 if TYPE_CHECKING:
-    from fullbench.stats.arrays import Floats
-    from fullbench.stats.joint import Votes
-    from fullbench.stats.peer_leanings import Leaning
+    from fullbench.stats.array_checks import Floats
+    from fullbench.stats.ratings.joint_rating_model import Votes
+    from fullbench.stats.peer_review.shared_bias import Leaning
 
 Chosen = Callable[[Verdict, int], bool | None]
 """Whether the response at a place is of the kind that a bias likes, and the other not; None where neither, or both."""
@@ -107,7 +107,7 @@ def leaning(reviews: Reviews, record: Record, criterion: str, kind: str, familie
     answers and the picture are the same."""
     import numpy as np
 
-    from fullbench.stats.peer_leanings import beside_truth
+    from fullbench.stats.peer_review.shared_bias import beside_truth
 
     truth = true_rulings(record, criterion)
     votes, rows = reviews.rulings(criterion)

@@ -14,8 +14,8 @@ from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 
 if TYPE_CHECKING:
-    from fullbench.stats.arrays import Floats
-    from fullbench.stats.peers import Consensus
+    from fullbench.stats.array_checks import Floats
+    from fullbench.stats.peer_review.peer_rankings import Consensus
 
 
 def convergence(reviews: Reviews, *, terms: Terms) -> Table:

@@ -16,7 +16,7 @@ from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 
 if TYPE_CHECKING:
-    from fullbench.stats.arrays import Floats
+    from fullbench.stats.array_checks import Floats
 
 RESAMPLES = 200
 

@@ -62,7 +62,7 @@ def near(reviews: Reviews, *, truth: Mapping[str, float], terms: Terms) -> Table
 
 def _alone(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma) -> Iterator[tuple[str, list[Cell]]]:
     """Each reviewer as the only judge, of the others."""
-    from fullbench.stats.peers import single
+    from fullbench.stats.peer_review.peer_rankings import single
 
     peers = reviews.peers(gamma)
     for place, name in enumerate(reviews.names):
@@ -74,8 +74,8 @@ def _alone(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma) -> Iterat
 
 
 def _hand_made(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma, *, reverse: bool) -> list[Cell]:
-    from fullbench.stats.peer_readings import consistent_weights, reversed_weights
-    from fullbench.stats.peers import weighted
+    from fullbench.stats.peer_review.equation_variants import consistent_weights, reversed_weights
+    from fullbench.stats.peer_review.peer_rankings import weighted
 
     try:
         true = in_order(reviews.names, truth)

@@ -22,7 +22,7 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.stats.shares import wilson
+from fullbench.stats.intervals.share_intervals import wilson
 
 FIRST, MOST = 2, 5
 _Vote = TypeVar("_Vote", bound=Hashable)

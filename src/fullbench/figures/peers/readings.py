@@ -13,10 +13,10 @@ from fullbench.figures.peers.truth import Truth
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
-from fullbench.stats.peer_readings import READINGS
+from fullbench.stats.peer_review.equation_variants import READINGS
 
 if TYPE_CHECKING:
-    from fullbench.stats.peers import Peers
+    from fullbench.stats.peer_review.peer_rankings import Peers
 
 SETTLED = 100
 """Rounds after which peer rank no longer moves; its authors stop after five."""
@@ -27,7 +27,7 @@ def readings(reviews: Reviews, *, truth: Truth, terms: Terms) -> Table:
     """A row for each reading: how far its scores lie from settled peer rank's at most, and how near to the truth."""
     import numpy as np
 
-    from fullbench.stats.peers import scaled
+    from fullbench.stats.peer_review.peer_rankings import scaled
 
     peers = reviews.peers(terms.gamma)
     ranked = np.array(settled_prd(peers))
@@ -55,7 +55,7 @@ def readings(reviews: Reviews, *, truth: Truth, terms: Terms) -> Table:
 
 def settled_prd(peers: Peers) -> tuple[float, ...]:
     """Peer rank after so many rounds that it no longer moves."""
-    from fullbench.stats.peers import prd
+    from fullbench.stats.peer_review.peer_rankings import prd
 
     return prd(peers, rounds=SETTLED).scores
 

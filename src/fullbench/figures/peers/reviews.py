@@ -15,9 +15,9 @@ from fullbench.core.text import length_of
 from fullbench.core.verdict import Verdict
 
 if TYPE_CHECKING:
-    from fullbench.stats.arrays import Bools, Floats, Ints
-    from fullbench.stats.joint import Votes
-    from fullbench.stats.peers import Peers
+    from fullbench.stats.array_checks import Bools, Floats, Ints
+    from fullbench.stats.ratings.joint_rating_model import Votes
+    from fullbench.stats.peer_review.peer_rankings import Peers
 
 Gamma = Mapping[str, float]
 PARTS = (CORRECTNESS, VISUAL, CORRELATION)
@@ -96,7 +96,7 @@ class Reviews:
         """The reviews as matrices: all of them, or those of some images, each as often as it is named."""
         import numpy as np
 
-        from fullbench.stats.peers import Peers
+        from fullbench.stats.peer_review.peer_rankings import Peers
 
         if images is not None:
             times = np.bincount(np.asarray(images, dtype=np.int64), minlength=len(self.images)).astype(np.float64)
@@ -134,13 +134,14 @@ class Reviews:
         return (np.sign(np.round(points[:, 0] - points[:, 1], 9)) + 1) / 2
 
     def rulings(self, part: str | None = None) -> tuple[Votes, Ints]:
-        """The reviews as votes for `stats.joint`, by one part or by both rulings' mean; and the rows that they are of.
+        """The reviews as votes for `stats.ratings.joint_rating_model`, by one part or by both rulings' mean; and the
+        rows that they are of.
 
         Where lengths are not known, nothing leads.
         """
         import numpy as np
 
-        from fullbench.stats.joint import Votes
+        from fullbench.stats.ratings.joint_rating_model import Votes
 
         if part is None:
             points, heard = self.points({CORRECTNESS: 0.5, VISUAL: 0.5})

@@ -14,7 +14,7 @@ from fullbench.core.column_labels import headings, with_deviation
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
-from fullbench.stats.peers import single
+from fullbench.stats.peer_review.peer_rankings import single
 
 _FIGURES = ("pearson", "spearman", "entropy")
 

@@ -27,7 +27,7 @@ from fullbench.core.column_labels import headings, moves
 from fullbench.core.note import Note, sentence
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
-from fullbench.stats.peer_readings import USUAL
+from fullbench.stats.peer_review.equation_variants import USUAL
 
 
 def tables(
@@ -243,7 +243,7 @@ def _part_notes(reviews: Reviews, gamma: Gamma) -> list[str]:
 
 
 def _reviewers(reviews: Reviews, *, terms: Terms) -> Table:
-    from fullbench.stats.peers import influence
+    from fullbench.stats.peer_review.peer_rankings import influence
 
     peers = reviews.peers(terms.gamma)
     names = ("UPME", ROBUST, "uniform")

@@ -20,10 +20,10 @@ from fullbench.figures.peers.truth import Truth
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, sentence
 from fullbench.core.table import Cell, Table
-from fullbench.stats.arrays import Floats
-from fullbench.stats.joint import Votes
-from fullbench.stats.peer_leanings import Explained, Mutual, explained, mutual
-from fullbench.stats.peers import Peers
+from fullbench.stats.array_checks import Floats
+from fullbench.stats.ratings.joint_rating_model import Votes
+from fullbench.stats.peer_review.shared_bias import Explained, Mutual, explained, mutual
+from fullbench.stats.peer_review.peer_rankings import Peers
 
 ALPHA = 0.02
 """A shared leaning is warned of below this p; two are looked at, so that at most one clean court in 25 is warned."""

@@ -29,8 +29,8 @@ from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.text import language_named
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.peer_readings import USUAL as USUAL_READING
-from fullbench.stats.peer_readings import initial_named, reading_named
+from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
+from fullbench.stats.peer_review.equation_variants import initial_named, reading_named
 from fullbench.studies import correlations, plan, specs
 from fullbench.studies.conduct import Conducted
 from fullbench.studies.engines import Budget

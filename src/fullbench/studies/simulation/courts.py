@@ -19,7 +19,7 @@ from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 if TYPE_CHECKING:
     import numpy as np
 
-    from fullbench.stats.arrays import Bools, Floats, Ints
+    from fullbench.stats.array_checks import Bools, Floats, Ints
 
     Design = tuple[Ints, Ints, Ints, Ints]
 

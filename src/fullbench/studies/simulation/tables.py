@@ -14,7 +14,7 @@ from fullbench.figures.peers.warnings import warned, warnings
 from fullbench.core.column_labels import headings, with_deviation
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
-from fullbench.stats.peer_readings import READINGS
+from fullbench.stats.peer_review.equation_variants import READINGS
 from fullbench.studies.simulation.courts import Court, Setting, court
 
 SIZES = (5, 10, 25, 50, 100)
@@ -178,7 +178,7 @@ def cheats_table(setting: Setting, seeds: Sequence[int]) -> Table:
 
 def influence_table(setting: Setting, seeds: Sequence[int]) -> Table:
     """How far a colluder's and an honest reviewer's reviews move the scores."""
-    from fullbench.stats.peers import influence
+    from fullbench.stats.peer_review.peer_rankings import influence
 
     rows: list[list[Cell]] = []
     for method in ("UPME", ROBUST, "uniform"):

@@ -20,9 +20,9 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Failure, Verdict
-from fullbench.stats import weighted
-from fullbench.stats.agreement import absolute_error
-from fullbench.stats.comparison import paired_difference
+from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.agreement.two_raters import absolute_error
+from fullbench.stats.paired_comparison_of_judges import paired_difference
 from fullbench.studies.engines.work import Tally
 from fullbench.studies.progress import watching
 from fullbench.training.critic.description import Critic
@@ -125,7 +125,7 @@ def errors(record: Record, critic: Critic, people: str = "human", *, seed: int =
         ways = (
             partial(absolute_error, marks, truth, cluster=items, seed=seed),
             partial(absolute_error, constant, truth, cluster=items, seed=seed),
-            partial(paired_difference, weighted.absolute_error, marks, constant, truth, cluster=items, seed=seed),
+            partial(paired_difference, weighted_statistics.absolute_error, marks, constant, truth, cluster=items, seed=seed),
         )
         rows.append([judge, *(gaps.cell(judge, way) for way in ways)])
     notes = [

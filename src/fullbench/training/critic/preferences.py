@@ -15,9 +15,9 @@ from fullbench.models.local import pad_of, place, pretrained
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
-from fullbench.stats.bootstrap import bootstrap
-from fullbench.stats.shares import share
-from fullbench.stats.weighted import mean
+from fullbench.stats.intervals.bootstrap import bootstrap
+from fullbench.stats.intervals.share_intervals import share
+from fullbench.stats.intervals.weighted_statistics import mean
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.batches import collate
 from fullbench.training.critic.encoding import Encoder, Example, encode, wrong_mark

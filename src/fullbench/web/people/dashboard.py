@@ -16,7 +16,7 @@ import numpy as np
 
 from fullbench.figures import clustered
 from fullbench.core.estimate import Estimate
-from fullbench.stats.shares import wilson
+from fullbench.stats.intervals.share_intervals import wilson
 from fullbench.web.people.tally import Vote
 
 HOUR = 3600.0

@@ -17,9 +17,9 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
-from fullbench.stats.consensus import Consensus, dawid_skene, majority
-from fullbench.stats.raters import Distance, fleiss_kappa, krippendorff_alpha
-from fullbench.stats.shares import wilson
+from fullbench.stats.agreement.vote_consensus import Consensus, dawid_skene, majority
+from fullbench.stats.agreement.many_raters import Distance, fleiss_kappa, krippendorff_alpha
+from fullbench.stats.intervals.share_intervals import wilson
 from fullbench.web.people.studies import Study
 from fullbench.web.people.tables import members, slots, tasks, votes
 from fullbench.web.people.tally import Vote

@@ -17,7 +17,7 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Table
 from fullbench.core.verdict import ADJUDICATION
-from fullbench.stats.joining import VoteRule
+from fullbench.stats.agreement.vote_consensus import VoteRule
 from fullbench.web.people import adjudicating, labels
 from fullbench.web.people.adjudicating import Standing, Task
 from fullbench.web.people.content import Content

@@ -17,8 +17,8 @@ from fullbench.core.ballot import Likert, Real, Score, ballot
 from fullbench.core.number_ballot import Number
 from fullbench.core.panel import is_view
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.joining import join
-from fullbench.stats.rankings import rank_correlation
+from fullbench.stats.agreement.vote_consensus import join
+from fullbench.stats.agreement.ranking_agreement import rank_correlation
 from fullbench.web.results.flags import Flags
 
 Marks = Mapping[int, float]

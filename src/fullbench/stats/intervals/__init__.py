@@ -1,0 +1,1 @@
+"""Confidence intervals: bootstrap, item clusters, strata, shares."""

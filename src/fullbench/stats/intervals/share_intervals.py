@@ -1,0 +1,53 @@
+"""Shares: so many of so many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fullbench.errors import Undefined
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
+from fullbench.stats.array_checks import Numbers, codes, column
+from fullbench.stats.intervals.bootstrap import Labels
+from fullbench.stats.intervals.cluster_intervals import cluster_mean
+from fullbench.stats.intervals.normal_and_t_quantiles import normal_quantile
+
+
+def wilson(hits: float, n: int, *, level: float = 0.95) -> Estimate:
+    """A share with Wilson's score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953).
+
+    `hits` may be half a number where ties count half.
+
+    >>> print(wilson(8, 10))
+    0.800 [0.490, 0.943] n=10
+    """
+    if n <= 0:
+        raise Undefined(Note("undefined.a-share-of-nothing-no", "a share of nothing: no row was counted"))
+    if not 0 <= hits <= n:
+        raise ValueError(f"a share needs 0 <= hits <= n; found {hits} of {n}")
+    z = normal_quantile((1 + level) / 2)
+    share = hits / n
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
+    low = 0.0 if hits == 0 else max(0.0, centre - half)
+    high = 1.0 if hits == n else min(1.0, centre + half)
+    return Estimate(share, low, high, n, level, "Wilson")
+
+
+def share(hits: Numbers, *, cluster: Labels | None = None, level: float = 0.95) -> Estimate:
+    """The mean of a column of hits (1), misses (0) and halves: Wilson's interval, or that of
+    `stats.intervals.cluster_intervals`.
+
+    >>> print(share([1, 1, 1, 1, 1, 1], cluster=["a", "a", "b", "b", "c", "c"]))
+    1.000 [0.368, 1.000] n=6
+    """
+    rows = column(hits, "hits")
+    if ((rows < 0) | (rows > 1)).any():
+        raise ValueError("hits lie between 0 and 1")
+    if cluster is None:
+        return wilson(float(rows.sum()), len(rows), level=level)
+    names, owner = codes(cluster)
+    if len(owner) != len(rows):
+        raise ValueError(f"the clusters must have one label a row; found {len(owner)} for {len(rows)} rows")
+    totals, sizes = np.bincount(owner, rows, len(names)), np.bincount(owner, minlength=len(names))
+    return cluster_mean(totals.astype(np.float64), sizes.astype(np.float64), within=(0.0, 1.0), level=level)

@@ -1,0 +1,1 @@
+"""Peer-review rankings (UPME, PRD, PiCO) and their diagnostics."""

@@ -1,0 +1,1 @@
+"""Corrections of judge results by human votes, and vote planning."""

@@ -1,0 +1,1 @@
+"""Ratings from matches: Bradley-Terry, Elo, tie models, ranks, match selection."""
