@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fullbench.columns.builder import columns_of
-from fullbench.columns.parquet import columns_of_parquet
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.columns_from_parquet import columns_of_parquet
 from fullbench.errors import InputError
 from fullbench.figures import standard
 from fullbench.figures.between import between
@@ -169,7 +169,7 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path):
 
 BIG = """
 import json, resource, sys, time
-from fullbench.columns.parquet import columns_of_parquet
+from fullbench.columns.columns_from_parquet import columns_of_parquet
 from fullbench.figures import standard
 started = time.process_time()
 columns = columns_of_parquet(sys.argv[1])

@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.columns.builder import Builder
-from fullbench.columns.table import grouped, is_constant, spread
+from fullbench.columns.column_builder import Builder
+from fullbench.columns.verdict_columns import grouped, is_constant, spread
 from fullbench.figures import standard
 from fullbench.core.digests import digest
 

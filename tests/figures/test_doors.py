@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.app import app
-from fullbench.columns.builder import columns_of
-from fullbench.columns.parquet import columns_of_parquet
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.columns_from_parquet import columns_of_parquet
 from fullbench.figures import standard
 from fullbench.figures.card import card
 from fullbench.figures.leaderboard import Settings, boards, tables

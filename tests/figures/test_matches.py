@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.columns.builder import columns_of
+from fullbench.columns.column_builder import columns_of
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings, boards
 from fullbench.figures.matches import settle

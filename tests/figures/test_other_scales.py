@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from fullbench import Record, Verdict
-from fullbench.columns.builder import columns_of
+from fullbench.columns.column_builder import columns_of
 from fullbench.figures import not_compared, other_scales
 from fullbench.figures.card import card
 from fullbench.figures.standard import tables

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fullbench import Choice, Item, Record, Response, Usage, Verdict
-from fullbench.columns.builder import columns_of
+from fullbench.columns.column_builder import columns_of
 from fullbench.figures.rates import rates
 from fullbench.core.case import Case
 

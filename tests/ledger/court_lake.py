@@ -17,7 +17,7 @@ from pathlib import Path
 from pyarrow.parquet import ParquetFile
 
 from fullbench import Case, Item, Ledger, Response, Score, Verdict
-from fullbench.columns.builder import KIND, REAL, WHOLE
+from fullbench.columns.column_builder import KIND, REAL, WHOLE
 from fullbench.court.questions import ask, invent, say, solve
 from fullbench.court.scenes import things_scene
 from fullbench.ledger.lake import manifest, writing

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.columns.builder import columns_of
+from fullbench.columns.column_builder import columns_of
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.core.record import Record

@@ -9,7 +9,7 @@ from typing import Any
 
 from fullbench.audit import calibration, fooled, knowing, sight, steady, swaying
 from fullbench.audit.heard import Heard, heard
-from fullbench.columns.builder import columns_of
+from fullbench.columns.column_builder import columns_of
 from fullbench.errors import InputError
 from fullbench.figures import standard
 from fullbench.figures.card import Card

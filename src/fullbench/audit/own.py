@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fullbench.audit import looks, swaying, wordings
 from fullbench.audit.docket import PAIRS, SWAY
 from fullbench.audit.heard import Heard, difference, heard, of, share
-from fullbench.columns.builder import columns_of
+from fullbench.columns.column_builder import columns_of
 from fullbench.court.words import Language
 from fullbench.errors import InputError
 from fullbench.figures import standard

@@ -53,7 +53,7 @@ def card(
 
         fullbench card CogVLM --benchmark mllm-as-a-judge --data mllm-as-a-judge --by dataset --out card.html
     """
-    from fullbench.columns.table import Columns
+    from fullbench.columns.verdict_columns import Columns
     from fullbench.figures import narrow
     from fullbench.figures.card import card as judge_card
     from fullbench.figures.joined import rule_of

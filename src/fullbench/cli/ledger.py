@@ -174,7 +174,7 @@ def tables(
 
     Example: fullbench ledger tables verdicts.parquet --out tables.md
     """
-    from fullbench.columns.parquet import columns_of_parquet
+    from fullbench.columns.columns_from_parquet import columns_of_parquet
     from fullbench.figures import standard
     from fullbench.figures.between import between
     from fullbench.ledger.lake.exports import is_lake

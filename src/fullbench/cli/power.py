@@ -44,7 +44,7 @@ def power(
 
         fullbench power --ledger fullbench.ledger --width 20 --between alpha,beta
     """
-    from fullbench.columns.table import FAMILIES
+    from fullbench.columns.verdict_columns import FAMILIES
     from fullbench.errors import InputError
     from fullbench.figures import power as figures
     from fullbench.ledger.store import Ledger

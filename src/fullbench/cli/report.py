@@ -85,7 +85,7 @@ def report(
 
         fullbench report --equate "openai/gpt-4o" "openai/gpt-5" --out board.html
     """
-    from fullbench.columns.builder import columns_of
+    from fullbench.columns.column_builder import columns_of
     from fullbench.errors import InputError
     from fullbench.figures.doubt import settled
     from fullbench.figures.joined import rule_of

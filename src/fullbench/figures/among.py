@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.figures import clustered
 from fullbench.figures.gaps import Gaps
 from fullbench.figures.joined import form_of

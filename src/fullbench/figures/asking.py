@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from fullbench.columns.table import Columns, Family
+from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.errors import InputError
 from fullbench.figures import voted
 from fullbench.figures.power import Outlook, outlook

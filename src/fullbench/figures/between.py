@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.table import Columns, Ints, grouped
+from fullbench.columns.verdict_columns import Columns, Ints, grouped
 from fullbench.figures import clustered
 from fullbench.figures.judging import SHAPES
 from fullbench.figures.places import OVERALL

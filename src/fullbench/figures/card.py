@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Columns
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import Columns
 from fullbench.errors import InputError, Undefined
 from fullbench.figures import (
     agreement_by_tag,

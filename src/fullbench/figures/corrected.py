@@ -12,8 +12,8 @@ from math import erfc, sqrt
 
 import numpy as np
 
-from fullbench.columns.builder import columns_of
-from fullbench.columns.table import STUDY, Columns
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import STUDY, Columns
 from fullbench.errors import Undefined
 from fullbench.figures import voted
 from fullbench.figures.corrected_agreement import agreement

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.figures.places import FROM
 from fullbench.figures.voted import families, named_parts, pairs, rules
 from fullbench.core.column_labels import headings

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.figures.leaderboard import Board, Key, Settings, board, rank_text
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.errors import InputError
 from fullbench.core import ballot as ballots
 from fullbench.core.note import Note, listed

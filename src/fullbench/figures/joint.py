@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from fullbench.columns.table import Columns, Family
+from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.errors import Undefined
 from fullbench.figures.leaderboard import rank_text
 from fullbench.figures.matches import settle

@@ -14,8 +14,8 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.builder import columns_of
-from fullbench.columns.table import STUDY, Columns, Family, grouped
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import STUDY, Columns, Family, grouped
 from fullbench.errors import Undefined
 from fullbench.figures.board_notes import left_out, outside
 from fullbench.figures.joined import beside_people, joined

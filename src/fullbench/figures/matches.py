@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.builder import columns_of, in_one
-from fullbench.columns.table import Columns, grouped, is_constant
+from fullbench.columns.column_builder import columns_of, in_one
+from fullbench.columns.verdict_columns import Columns, grouped, is_constant
 from fullbench.errors import InputError
 from fullbench.core.note import Note
 from fullbench.core.record import Record

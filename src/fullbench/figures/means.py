@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from fullbench.columns.table import Columns, Family
+from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.figures.joined import beside_people, joined
 from fullbench.figures.leaderboard import Key, Settings, rank_text
 from fullbench.figures.places import mean_heading

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.table import Columns, grouped, of_codes
+from fullbench.columns.verdict_columns import Columns, grouped, of_codes
 from fullbench.figures.viewing import by_judges
 from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, PEOPLE, USUAL, Circumstances, Verdict

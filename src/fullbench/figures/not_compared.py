@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from fullbench.columns.table import Columns, grouped, of_codes
+from fullbench.columns.verdict_columns import Columns, grouped, of_codes
 from fullbench.figures.clustered import scale_of
 from fullbench.figures.narrow import responses_shown
 from fullbench.core.column_labels import headings

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.table import Columns, grouped
+from fullbench.columns.verdict_columns import Columns, grouped
 from fullbench.figures.clustered import scale_of
 from fullbench.figures.gaps import Gaps
 from fullbench.figures.viewing import by_judges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fullbench.columns.table import Family
+from fullbench.columns.verdict_columns import Family
 from fullbench.core.note import Note
 from fullbench.core.table import Column
 

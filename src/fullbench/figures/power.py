@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fullbench.columns.table import Columns, Family
+from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.errors import InputError, Undefined
 from fullbench.figures import voted
 from fullbench.core.column_labels import headings

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Columns, grouped
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import Columns, grouped
 from fullbench.figures import clustered, leanings
 from fullbench.figures.findings import LEANS, Finding, corrected, percent
 from fullbench.figures.judging import Met, order, winner

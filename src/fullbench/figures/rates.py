@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.figures import clustered
 from fullbench.figures.places import OVERALL
 from fullbench.core.call import Usage

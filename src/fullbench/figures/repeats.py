@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Array, Columns, grouped
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import Array, Columns, grouped
 from fullbench.errors import Undefined
 from fullbench.figures.judging import SHAPES
 from fullbench.figures.places import OVERALL

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from fullbench.columns.table import Bools, Columns, Family, grouped
+from fullbench.columns.verdict_columns import Bools, Columns, Family, grouped
 from fullbench.errors import Undefined
 from fullbench.figures.matches import settle
 from fullbench.figures.places import FROM

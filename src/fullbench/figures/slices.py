@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.figures import clustered
 from fullbench.figures.leaderboard import Board
 from fullbench.figures.places import mean_of

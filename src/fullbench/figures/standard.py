@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Columns, Due
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import Columns, Due
 from fullbench.errors import InputError
 from fullbench.figures import among, clustered, leaderboard, not_compared, other_scales, repeats
 from fullbench.figures import corrected as corrections

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Columns
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import Columns
 from fullbench.errors import InputError, Undefined
 from fullbench.figures import clustered
 from fullbench.figures.joined import beside_people

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.call import NOTHING
 from fullbench.core.note import Note
 from fullbench.core.panel import Marks, View

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.table import FAMILIES, Columns, Family, grouped
+from fullbench.columns.verdict_columns import FAMILIES, Columns, Family, grouped
 from fullbench.figures.matches import settle
 from fullbench.figures.places import OVERALL
 from fullbench.figures.viewing import by_judges

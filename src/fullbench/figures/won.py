@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.figures import clustered
 from fullbench.figures.matches import Matches
 from fullbench.core.estimate import Estimate

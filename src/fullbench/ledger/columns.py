@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import orjson
 
-from fullbench.columns.builder import KIND, ROW, Builder, Kind, verdict_rows
-from fullbench.columns.parquet import chunk_of, kind_of
-from fullbench.columns.table import STUDY, Columns, Due, Failed
+from fullbench.columns.column_builder import KIND, ROW, Builder, Kind, verdict_rows
+from fullbench.columns.columns_from_parquet import chunk_of, kind_of
+from fullbench.columns.verdict_columns import STUDY, Columns, Due, Failed
 from fullbench.ledger import membership, reading, rows
 from fullbench.ledger.accounts import SPENT
 from fullbench.ledger.database import ByColumns, Connection

@@ -25,7 +25,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Failure, Verdict
 
 if TYPE_CHECKING:
-    from fullbench.columns.table import Columns, Due, Failed
+    from fullbench.columns.verdict_columns import Columns, Due, Failed
 
 
 class Readable:

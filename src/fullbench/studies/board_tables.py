@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.matches import RULES

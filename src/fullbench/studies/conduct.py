@@ -381,7 +381,7 @@ class Conductor:
 
     def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
         """The study's tables; what is due and what failed calls cost stands in them, or beside a benchmark's own."""
-        from fullbench.columns.builder import columns_of
+        from fullbench.columns.column_builder import columns_of
         from fullbench.figures import cascades, standard
         from fullbench.studies.narrow import with_due
 

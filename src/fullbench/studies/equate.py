@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fullbench.columns.table import STUDY
+from fullbench.columns.verdict_columns import STUDY
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.ledger.succession import Succession, successions

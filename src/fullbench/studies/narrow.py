@@ -9,8 +9,8 @@ from itertools import groupby
 
 import numpy as np
 
-from fullbench.columns.builder import Builder, verdict_rows
-from fullbench.columns.table import STUDY, Columns
+from fullbench.columns.column_builder import Builder, verdict_rows
+from fullbench.columns.verdict_columns import STUDY, Columns
 from fullbench.ledger.store import Ledger
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge

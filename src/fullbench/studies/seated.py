@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.errors import InputError
 from fullbench.figures import cascades
 from fullbench.figures.leaderboard import Settings

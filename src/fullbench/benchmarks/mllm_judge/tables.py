@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from fullbench.benchmarks.mllm_judge import reviews
 from fullbench.benchmarks.mllm_judge.drawings import drawings
-from fullbench.columns.builder import columns_of
+from fullbench.columns.column_builder import columns_of
 from fullbench.figures import agreement_by_tag, among, judging, probes, repeats, standard
 from fullbench.core.rubric import is_review
 from fullbench.core.model import family_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from fullbench.columns.builder import columns_of
+from fullbench.columns.column_builder import columns_of
 from fullbench.figures import leaderboard, references
 from fullbench.core.ballot import LETTERS
 from fullbench.core.estimate import Estimate

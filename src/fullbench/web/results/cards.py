@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 from sqlalchemy import Connection, Engine, func, select
 
-from fullbench.columns.table import Columns
+from fullbench.columns.verdict_columns import Columns
 from fullbench.figures import narrow, standard
 from fullbench.figures.card import card as judge_card
 from fullbench.ledger.store import Ledger

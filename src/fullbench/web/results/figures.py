@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.builder import case_numbers
-from fullbench.columns.table import Columns, Family
+from fullbench.columns.column_builder import case_numbers
+from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.figures import corrected, history, leaderboard, slices
 from fullbench.figures.places import ballot_of, from_family, placed
 from fullbench.figures.slices import Slice

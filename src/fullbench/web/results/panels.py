@@ -18,8 +18,8 @@ from typing import Any, Literal, get_args
 import orjson
 from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, func, or_, select, text, true, update
 
-from fullbench.columns.builder import columns_of
-from fullbench.columns.table import Columns
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import Columns
 from fullbench.errors import InputError
 from fullbench.ledger.store import Ledger
 from fullbench.core.digests import digest

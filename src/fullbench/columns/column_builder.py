@@ -1,19 +1,38 @@
 """From rows of verdicts, in any order and from any store, to columns."""
 
+
 from __future__ import annotations
 
+
+import ctypes
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress, islice
 from typing import Any
-
 import numpy as np
-
-from fullbench.columns.memory import give_back
-from fullbench.columns.table import STUDY, Array, Columns, Due, grouped, is_constant, reals, spread, taken
+from fullbench.columns.verdict_columns import STUDY, Array, Columns, Due, grouped, is_constant, reals, spread, taken
 from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, Verdict
+
+
+# -----------------------------------------------------------------------------
+# Memory that was freed goes back to the system at once.
+
+def give_back() -> None:
+    """Hand pages that hold nothing any more back to the system; without effect where the C library is not glibc.
+
+    It keeps freed pieces of a few megabytes for later, and the blocks of columns are such: while each column is made
+    one array, those of all columns would stay beside what was made of them.
+    """
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+
+
+# -----------------------------------------------------------------------------
 
 CHUNK = 500
 """Rows that are Python's objects at one time: few enough to stay in the processor's cache."""

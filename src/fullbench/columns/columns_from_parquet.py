@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from fullbench.columns.builder import KIND, REAL, WHOLE, Builder, Column, Encoded, Kind
-from fullbench.columns.table import STUDY, Array, Columns, grouped
+from fullbench.columns.column_builder import KIND, REAL, WHOLE, Builder, Column, Encoded, Kind
+from fullbench.columns.verdict_columns import STUDY, Array, Columns, grouped
 from fullbench.errors import InputError, MissingExtra
 
 ABSENT: dict[str, Any] = {
