@@ -20,7 +20,7 @@ from fullbench.errors import LedgerError
 from fullbench.files.item_files import read_items, read_responses, write_items, write_responses
 from fullbench.files.readers import read_rows
 from fullbench.hygiene import Neutral, masked, neutral
-from fullbench.ledger.postgres import shown
+from fullbench.ledger.postgres.database import shown
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.table import Table

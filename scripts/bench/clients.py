@@ -153,7 +153,7 @@ def hearing(url: str, width: int) -> Callable[[int], None]:
 
     from fullbench import Case, Item, Picture, Response, Score
     from fullbench.judges.prompted import PromptedJudge
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.models.chat import ChatModel
     from fullbench.models.settings import Limits, Sampling
     from fullbench.studies.hear import hear

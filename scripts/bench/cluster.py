@@ -32,7 +32,7 @@ def docket(count: int) -> Callable[[object], Iterator[Any]]:
 
 def hearing(server: FakeServer, count: int, engine: Any, watch: Any = None) -> tuple[float, float]:
     """Wall and the CPU of this process for a run: its seconds after the first verdict, when all workers are there."""
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import specs
     from fullbench.studies.hear import hear
 

@@ -22,7 +22,7 @@ from fullbench.core.case import Case
 from fullbench.core.verdict import Verdict
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 
 def say(mark, keys):
     os.write(1, "".join(f"{mark}{key}\\n" for key in keys).encode())
@@ -59,7 +59,7 @@ class Kills:
 
 def kill_and_check(folder: Path, *, kills: int, seed: int = 0, count: int = 100_000) -> Kills:
     """Start and kill `kills` children in turn on one ledger; after each, compare what they said with what is there."""
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
 
     path, rng = folder / "killed.ledger", random.Random(seed)
     asked: Counter[str] = Counter()

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from tests.postgres import Postgres, programs
 
-from fullbench.ledger import rows, schema
-from fullbench.ledger.chain import Chain
-from fullbench.ledger.sqlite_connection import INSERTS
-from fullbench.ledger.store import Ledger
-from fullbench.ledger.writer import GROUP
+from fullbench.ledger import row_conversion, schema
+from fullbench.ledger.integrity.row_chain import Chain
+from fullbench.ledger.sqlite.connection import INSERTS
+from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.writing.group_commit_writer import GROUP
 from fullbench.core.call import Usage
 from fullbench.core.verdict import Verdict
 from scripts.bench import Row
@@ -41,8 +41,8 @@ def _timed(work: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def _sealed(verdicts: list[Verdict]) -> list[rows.Row]:
-    made = (rows.verdict_row(verdict, "default", lambda *_: "") for verdict in verdicts)
+def _sealed(verdicts: list[Verdict]) -> list[row_conversion.Row]:
+    made = (row_conversion.verdict_row(verdict, "default", lambda *_: "") for verdict in verdicts)
     return Chain.begin().seal("verdicts", made)
 
 
@@ -57,7 +57,7 @@ def _ours(path: Path | str, verdicts: list[Verdict], power: bool) -> tuple[float
         return _timed(work)
 
 
-def _bare(path: Path, made: list[rows.Row], power: bool) -> tuple[float, float]:
+def _bare(path: Path, made: list[row_conversion.Row], power: bool) -> tuple[float, float]:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if power else 'NORMAL'}")
@@ -123,7 +123,7 @@ def _server(verdicts: list[Verdict]) -> list[Row]:
     ]
 
 
-def _bare_server(url: str, made: list[rows.Row], *, copy: bool) -> tuple[float, float]:
+def _bare_server(url: str, made: list[row_conversion.Row], *, copy: bool) -> tuple[float, float]:
     import psycopg
 
     names = ", ".join((*schema.columns("verdicts"), "writer", "number", "link"))

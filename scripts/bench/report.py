@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fullbench import Choice, Score, Verdict
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from scripts.bench import Row, Target

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.making import png
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import Case

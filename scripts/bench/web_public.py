@@ -22,7 +22,7 @@ from urllib.parse import quote, urlsplit
 from tests.postgres import Postgres
 from tests.web.conftest import Live, add_person, start_live
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts import sessions, tokens
 from fullbench.web.database import engine_for, reading, upgrade, writing
 from fullbench.web.guard import SESSION

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         Unscorable,
         UserError,
     )
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score, ballot
     from fullbench.core.benchmark import Benchmark
     from fullbench.core.call import Call, Usage
@@ -56,7 +56,7 @@ _HOMES = {
     "InputError": "errors",
     "Item": "core.item",
     "Judge": "core.judge",
-    "Ledger": "ledger.store",
+    "Ledger": "ledger.ledger",
     "LedgerError": "errors",
     "Likert": "core.ballot",
     "MissingExtra": "errors",

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import fullbench
 from fullbench import Ledger
 from fullbench.cli.app import app
-from fullbench.ledger.succession import Succession, successions
+from fullbench.ledger.judge_replacements import Succession, successions
 from tests.audit.test_succession import WORTH, play
 
 SEAM = "A seam runs here: new succeeds old"

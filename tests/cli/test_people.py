@@ -10,7 +10,7 @@ import pytest
 
 from fullbench.cli import main
 from fullbench.files.item_files import read_rows
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, writing
 from fullbench.web.people import queue, studies, voting
 from fullbench.web.people.queue import Desk, Lease

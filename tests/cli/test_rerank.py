@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import ImageFilter
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from tests.cli.test_judge import cli, data, write
 from tests.judges.scorers.making import encoded, texture
 

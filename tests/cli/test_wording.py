@@ -10,7 +10,7 @@ import pytest
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.files.item_files import write_items, write_responses
 from fullbench.judges.critic import wording
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat import ChatModel
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.scored import from_files, scored

@@ -20,7 +20,7 @@ from fullbench.figures import standard
 from fullbench.figures.between import between
 from fullbench.figures.judging import winner
 from fullbench.files.item_files import write_verdicts
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import Case

@@ -1,8 +1,8 @@
 """A ledger on a PostgreSQL server gives the same columns and the same leaderboards as its copy in a file."""
 
 from fullbench.figures.leaderboard import tables
-from fullbench.ledger.copying import Copying
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.copies.copy_between_databases import Copying
+from fullbench.ledger.ledger import Ledger
 from tests.figures.test_doors import ledger_of
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fullbench.errors import InputError, LedgerError
-from fullbench.ledger.pictures import PictureFolder
+from fullbench.ledger.pictures.picture_folder import PictureFolder
 from fullbench.core import picture as pictures
 from fullbench.core.picture import Lately
 from fullbench.core.picture import Picture

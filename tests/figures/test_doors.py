@@ -21,7 +21,7 @@ from fullbench.figures.card import card
 from fullbench.figures.leaderboard import Settings, boards, tables
 from fullbench.figures.standings import standings
 from fullbench.files.item_files import write_verdicts
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import cases

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from tests.journeys.commands import call, cli, write_rows
 from tests.making import png
 from tests.waiting import until

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from fullbench.cli.app import app
 from fullbench.files.question_sets import read_questions
 from fullbench.judges.peer_review.wording import shipped
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.studies import specs
 from fullbench.studies.peer_review import PeerReview

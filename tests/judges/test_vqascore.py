@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from tests.cli.test_judge import cli, write
 from tests.making import png
 from tests.picture_server import PictureServer

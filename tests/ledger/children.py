@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from fullbench.errors import LedgerError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import case, verdict
 
 
@@ -81,7 +81,7 @@ def refill(folder: str) -> None:
 
 def die_at_the_mark(path: str) -> None:
     """kill -9 of oneself between a mark that more follows in the log and the commit that follows."""
-    from fullbench.ledger.sqlite_connection import SqliteConnection
+    from fullbench.ledger.sqlite.connection import SqliteConnection
 
     with Ledger(path) as ledger:
         ledger.add(verdict(1))

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from fullbench.ledger.postgres import SPACE
+from fullbench.ledger.postgres.database import SPACE
 
 Fresh = Callable[[], str]
 

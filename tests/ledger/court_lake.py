@@ -20,8 +20,8 @@ from fullbench import Case, Item, Ledger, Response, Score, Verdict
 from fullbench.columns.column_builder import KIND, REAL, WHOLE
 from fullbench.court.questions import ask, invent, say, solve
 from fullbench.court.scenes import things_scene
-from fullbench.ledger.lake import manifest, writing
-from fullbench.ledger.lake.stores import Folder
+from fullbench.ledger.lake import manifest, write_lake
+from fullbench.ledger.lake.storage import Folder
 from fullbench.core.call import Call, Usage
 from fullbench.parsing.check_code import nonce_of
 
@@ -85,7 +85,7 @@ def lake_of(folder: Path, items: int, *, contestants: int = 1) -> tuple[Path, in
     ledger, lake = folder / f"{contestants}.ledger", folder / f"{contestants}.lake"
     verdicts = fill(ledger, items, contestants=contestants)
     with Ledger(ledger, read_only=True) as opened:
-        writing.write(opened, Folder(lake))
+        write_lake.write(opened, Folder(lake))
     return lake, verdicts
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from fullbench.ledger.chain import Head
-from fullbench.ledger.lake import manifest, segments
-from fullbench.ledger.lake.stores import Folder
+from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.lake import manifest, parquet_segments
+from fullbench.ledger.lake.storage import Folder
 
 JUDGES, CONTESTANTS = 20, 25
 STUDY = "generated"
@@ -38,9 +38,9 @@ def lake_of(folder: Path, verdicts: int) -> int:
                 chosen = np.arange(start, min(start + 40_000, items))
                 first = judge * items * CONTESTANTS + start * CONTESTANTS
                 table = _verdicts(rng, judge, items=chosen, names=names, keys=keys, first=first)
-                groups = (table.slice(at, segments.GROUP) for at in range(0, table.num_rows, segments.GROUP))
-                segments.write("verdicts", groups, path)
-                sealed.append(segments.seal("verdicts", path, store))
+                groups = (table.slice(at, parquet_segments.GROUP) for at in range(0, table.num_rows, parquet_segments.GROUP))
+                parquet_segments.write("verdicts", groups, path)
+                sealed.append(parquet_segments.seal("verdicts", path, store))
     entry = manifest.following([], ledger="generated", head=Head(0, "0"), at=0.0, segments=sealed)
     manifest.append(store, entry)
     return items
@@ -49,8 +49,8 @@ def lake_of(folder: Path, verdicts: int) -> int:
 def _small(store: Folder, table: str, rows: list[tuple]) -> manifest.Segment:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "segment.parquet"
-        segments.write(table, [segments.table_of(table, rows)], path)
-        return segments.seal(table, path, store)
+        parquet_segments.write(table, [parquet_segments.table_of(table, rows)], path)
+        return parquet_segments.seal(table, path, store)
 
 
 UNKNOWN = {"fault", "confidence", "blind", "probability", "dose", "cached", "stored"}
@@ -77,7 +77,7 @@ def _verdicts(rng, judge: int, *, items: np.ndarray, names: pa.Array, keys: np.n
         "exchanges": "[]", "study": STUDY, "writer": "w", "calls": 1,
     }  # fmt: skip
     columns = []
-    for field in segments.arrow_schema("verdicts"):
+    for field in parquet_segments.arrow_schema("verdicts"):
         if field.name in given:
             columns.append(pa.array(given[field.name]).cast(field.type))
         elif field.name in fixed:
@@ -86,7 +86,7 @@ def _verdicts(rng, judge: int, *, items: np.ndarray, names: pa.Array, keys: np.n
             columns.append(pa.nulls(size, field.type))
         else:
             columns.append(pa.repeat(pa.scalar("" if field.type == pa.string() else 0, field.type), size))
-    return pa.table(columns, schema=segments.arrow_schema("verdicts"))
+    return pa.table(columns, schema=parquet_segments.arrow_schema("verdicts"))
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fullbench.ledger import schema
-from fullbench.ledger.database import Connection
-from fullbench.ledger.places import is_url
-from fullbench.ledger.postgres_connection import SPACE
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.database_from_path import is_url
+from fullbench.ledger.postgres.connection import SPACE
+from fullbench.ledger.ledger import Ledger
 from tests.ledger.tampering import intruder
 
 OLDER = schema.VERSION - 1

@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 
 from fullbench.ledger import schema
-from fullbench.ledger.places import is_url
-from fullbench.ledger.postgres import SPACE
+from fullbench.ledger.database_from_path import is_url
+from fullbench.ledger.postgres.database import SPACE
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import boto3
 import pytest
 
 from fullbench.errors import LedgerError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.picture import Picture
 from tests.ledger.making import case, png, verdict
 from tests.ports import free_port
@@ -126,15 +126,15 @@ def test_a_bucket_that_is_not_there_is_one_sentence(s3, endpoint, tmp_path):
 
 
 def test_what_no_row_names_is_removed_from_the_bucket_when_asked(s3, tmp_path, monkeypatch):
-    from fullbench.ledger import tidying
+    from fullbench.ledger.copies import vacuum
 
-    monkeypatch.setattr(tidying, "YOUNG", -60.0)
+    monkeypatch.setattr(vacuum, "YOUNG", -60.0)
     with Ledger(tmp_path / "x.ledger", pictures=s3.place) as ledger:
         ledger.add(case(1, Picture.of(png(1))))
         ledger.flush()
         s3.put_object(Bucket=s3.bucket, Key="deep/prefix/ab/abstray", Body=b"12345")
-        assert tidying.tidy(ledger).shared
-        freed = tidying.tidy(ledger, named_too=True)
+        assert vacuum.tidy(ledger).shared
+        freed = vacuum.tidy(ledger, named_too=True)
         assert (freed.pictures, freed.picture_bytes) == (1, 5)
         assert len(keys(s3)) == 1
         assert ledger.verify() == []

@@ -15,8 +15,8 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.errors import LedgerError
-from fullbench.ledger.lake import manifest, segments
-from fullbench.ledger.lake.stores import Folder
+from fullbench.ledger.lake import manifest, parquet_segments
+from fullbench.ledger.lake.storage import Folder
 from tests.journeys.commands import cli
 from tests.ledger.lakes import DOORS, JUDGES, fill
 from tests.ledger.test_buckets import endpoint, s3  # noqa: F401 - fixtures
@@ -234,9 +234,9 @@ def test_entries_are_signed_and_an_entry_made_up_by_another_is_told(book, tmp_pa
 
 KILLED = """
 import os, signal, sys
-from fullbench.ledger.lake import manifest, segments, writing
-from fullbench.ledger.lake.stores import Folder
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.lake import manifest, parquet_segments as segments, write_lake as writing
+from fullbench.ledger.lake.storage import Folder
+from fullbench.ledger.ledger import Ledger
 sealed = []
 def watch(table, done):
     if table == "cases":
@@ -294,8 +294,8 @@ def _forge(lake: Path, segment: dict) -> None:
     victim = next(row for row in rows if row["marks"] == "[1.0]")
     victim["marks"] = "[5.0]"
     target = lake.parent / "forged.parquet"
-    segments.write("verdicts", [segments.table_of("verdicts", [tuple(row.values()) for row in rows])], target)
-    made = segments.seal("verdicts", target, Folder(lake))
+    parquet_segments.write("verdicts", [parquet_segments.table_of("verdicts", [tuple(row.values()) for row in rows])], target)
+    made = parquet_segments.seal("verdicts", target, Folder(lake))
     old.unlink()
     segment |= {"file": made.file, "root": made.root, "bytes": made.bytes}
 

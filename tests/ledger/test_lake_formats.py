@@ -9,9 +9,9 @@ import pytest
 
 from fullbench import Case, Item, Ledger, Response, Score, Verdict
 from fullbench.ledger import schema
-from fullbench.ledger.lake import manifest, writing
-from fullbench.ledger.lake.inlined import Places
-from fullbench.ledger.lake.stores import Folder
+from fullbench.ledger.lake import manifest, write_lake
+from fullbench.ledger.lake.compact_rows import Places
+from fullbench.ledger.lake.storage import Folder
 from fullbench.core.call import Call, Usage
 from tests.journeys.commands import call, cli
 from tests.ledger.lakes import fill
@@ -33,7 +33,7 @@ def rows(place: Path) -> dict[str, list[tuple]]:
                 for row in reader.stream(
                     f"SELECT rowid, {', '.join(schema.columns(table))}, writer, number FROM {table} ORDER BY rowid"
                 )
-                if table != "settings" or row[1] != writing.SALT
+                if table != "settings" or row[1] != write_lake.SALT
             ]
             for table in schema.TABLES
         }
@@ -146,7 +146,7 @@ def test_segments_of_few_rows_hold_the_same(tmp_path):
     place = tmp_path / "x.ledger"
     fill(place, items=1)
     with Ledger(place, read_only=True) as ledger:
-        writing.write(ledger, Folder(tmp_path / "lake"), rows=50)
+        write_lake.write(ledger, Folder(tmp_path / "lake"), rows=50)
     segments = manifest.read(Folder(tmp_path / "lake"))[0].segments
     assert len([segment for segment in segments if segment.table == "verdicts"]) > 2
     same(place, tmp_path / "lake")

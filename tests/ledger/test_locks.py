@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fullbench.ledger import heads
+from fullbench.ledger.integrity import acknowledged_digests
 from tests.waiting import LONG
 
-SOURCE = Path(heads.__file__).parents[1]
+SOURCE = Path(acknowledged_digests.__file__).parents[2]
 WITHOUT_LOCKS = "import sys; sys.modules['fcntl'] = None; from fullbench.cli import main; main()"
 
 
@@ -48,7 +48,7 @@ def test_on_windows_the_command_names_a_way_out():
 
 def _note(ledger: Path, writer: str, ready: object) -> None:
     ready.wait()
-    file = heads.HeadFile(ledger)
+    file = acknowledged_digests.HeadFile(ledger)
     for number in range(1, 41):
         file.note(writer, number, f"{number:032x}")
     file.close()
@@ -63,4 +63,4 @@ def test_writers_that_begin_at_once_take_lines_of_their_own(tmp_path):
         writer.start()
     for writer in writers:
         writer.join(LONG)
-    assert sorted(heads.noted(tmp_path / "l.ledger")) == [(name, 40, f"{40:032x}") for name in names]
+    assert sorted(acknowledged_digests.noted(tmp_path / "l.ledger")) == [(name, 40, f"{40:032x}") for name in names]

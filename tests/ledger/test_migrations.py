@@ -12,13 +12,14 @@ import psycopg
 import pytest
 
 from fullbench.errors import LedgerError
-from fullbench.ledger import log_marks, migrations, schema
-from fullbench.ledger.chain import Chain
-from fullbench.ledger.places import database, is_url
-from fullbench.ledger.postgres_connection import SPACE, lock_number
-from fullbench.ledger.postgres_schema import backup_space
-from fullbench.ledger.sqlite_connection import SqliteConnection
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.sqlite import incomplete_copy_marks
+from fullbench.ledger import migrations, schema
+from fullbench.ledger.integrity.row_chain import Chain
+from fullbench.ledger.database_from_path import database, is_url
+from fullbench.ledger.postgres.connection import SPACE, lock_number
+from fullbench.ledger.postgres.schema import backup_space
+from fullbench.ledger.sqlite.connection import SqliteConnection
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Call, Usage
 from tests.journeys.commands import call, cli
 from tests.ledger.making import case, verdict
@@ -111,7 +112,7 @@ def test_a_step_that_fails_leaves_the_ledger_as_it_was(older, monkeypatch):
 def test_a_log_that_was_there_at_the_migration_is_not_missed_afterwards(older, tmp_path):
     """A writer was killed after its mark, with the log next to the file: the migration brings the log over."""
     connection = sqlite3.connect(older, isolation_level=None)
-    log_marks.add(SqliteConnection(connection), Chain.begin(), log_marks.BEGUN, ["somebody"])
+    incomplete_copy_marks.add(SqliteConnection(connection), Chain.begin(), incomplete_copy_marks.BEGUN, ["somebody"])
     killed = tmp_path / "killed"
     killed.mkdir()
     for name in (Path(older).name, f"{Path(older).name}-wal"):

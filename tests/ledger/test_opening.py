@@ -14,7 +14,7 @@ import pytest
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import verdict
 
 
@@ -62,7 +62,7 @@ def test_a_folder_is_no_ledger_and_reading_makes_none(tmp_path):
 AS_NOBODY = """
 import sys
 from fullbench.errors import LedgerError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import verdict
 with Ledger(sys.argv[1], read_only=True) as ledger:
     print(len(ledger.record()), ledger.verify())

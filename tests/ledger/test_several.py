@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.ledger.heads import path_of
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.integrity.acknowledged_digests import path_of
+from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import verdict
 
 ROOT = Path(__file__).parents[2]
 
 NEIGHBOUR = """
 import sys, time
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import verdict
 
 path, judge, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
@@ -93,7 +93,7 @@ def test_several_openings_beside_other_processes_lose_nothing_for_minutes(tmp_pa
 
 def test_another_process_that_only_looks_leaves_the_log_alone(tmp_path):
     path = tmp_path / "x.ledger"
-    look = "import sys; from fullbench.ledger.store import Ledger; Ledger(sys.argv[1], read_only=True).close()"
+    look = "import sys; from fullbench.ledger.ledger import Ledger; Ledger(sys.argv[1], read_only=True).close()"
     with Ledger(path) as ledger:
         ledger.add(verdict(0))
         ledger.flush()

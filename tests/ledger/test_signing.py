@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from fullbench import Ledger
 from fullbench.cli.app import app
 from fullbench.errors import InputError
-from fullbench.ledger import rows, schema
-from fullbench.ledger.chain import link_of
-from fullbench.ledger.places import is_url
+from fullbench.ledger import row_conversion, schema
+from fullbench.ledger.integrity.row_chain import link_of
+from fullbench.ledger.database_from_path import is_url
 from tests.ledger.making import case, verdict
 from tests.ledger.tampering import intruder
 
@@ -58,7 +58,7 @@ def forge(place: str) -> None:
         for writer, number, table, rowid, row in sorted(everything, key=lambda entry: entry[:2]):
             if table == "verdicts":
                 forged = replace(sums[row[names.index("sum")]], marks=(5.0,))
-                row[names.index("marks")], row[names.index("sum")] = "[5.0]", rows.sum_of(forged)
+                row[names.index("marks")], row[names.index("sum")] = "[5.0]", row_conversion.sum_of(forged)
             links[writer] = link_of(links.get(writer, ""), table, writer, number, row)
             changed = ", ".join(f"{name} = {mark}" for name in (*schema.columns(table), "link"))
             connection.execute(f"UPDATE {table} SET {changed} WHERE rowid = {mark}", (*row, links[writer], rowid))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fullbench.errors import LedgerError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Score
 from fullbench.core.call import Call, Usage
 from fullbench.core.case import Case

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fullbench import Verdict
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.errors import LedgerError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.picture import Picture
 from tests.ledger.making import case, png, verdict
 from tests.ledger.tampering import intruder

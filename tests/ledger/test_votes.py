@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from fullbench.cli.app import app
 from fullbench.errors import InputError, LedgerError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Score
 from fullbench.core.call import Call, Usage
 from fullbench.core.case import Case

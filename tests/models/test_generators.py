@@ -10,7 +10,7 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from tests.cli.test_judge import cli, write
 from tests.making import png
 from tests.picture_server import PictureServer

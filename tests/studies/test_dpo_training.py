@@ -8,7 +8,7 @@ import pytest
 
 from fullbench import Choice, Item, Picture, Response
 from fullbench.judges.rules import LengthJudge
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import cases as cases_of
 from fullbench.studies.dpo import export_dpo
 from fullbench.studies.hear import hear

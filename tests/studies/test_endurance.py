@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Judge, Response, Score, Verdict
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.judge import prompts_of
 from fullbench.studies import specs
 from fullbench.studies.engines import Tally

@@ -11,7 +11,7 @@ import pytest
 from fullbench import Case, Choice, Failure, Item, Score, Usage, Verdict
 from fullbench.errors import LedgerError, ModelError
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import cases as cases_of
 from fullbench.studies.answer import answer
 from fullbench.studies.engines import LOOKUP, Budget, Stop, Tally

@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from fullbench import Case, Item, Verdict
-from fullbench.ledger.postgres import Postgres
-from fullbench.ledger.postgres_connection import SPACE, PostgresConnection
-from fullbench.ledger.store import Ledger
-from fullbench.ledger.writer import MOST, Writer
+from fullbench.ledger.postgres.database import Postgres
+from fullbench.ledger.postgres.connection import SPACE, PostgresConnection
+from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.writing.group_commit_writer import MOST, Writer
 from fullbench.studies import specs
 from fullbench.studies.answer import answer
 from fullbench.studies.engines.work import LOOKUP

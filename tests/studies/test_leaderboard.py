@@ -13,7 +13,7 @@ from fullbench.benchmarks.visit_bench.asking import judge as visit_judge
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import boards
 from fullbench.figures.matches import settle
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.models.offline import OfflineModel
 from fullbench.core.call import Usage
 from fullbench.core.item import Item

@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.columns.column_builder import columns_of
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.record import Record
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.engines.stopping import Stop

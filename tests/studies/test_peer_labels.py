@@ -12,7 +12,7 @@ from fullbench.court.contestants import contestants
 from fullbench.court.sample import sample
 from fullbench.figures.peers.reviews import reviewers
 from fullbench.figures.peers.tables import tables
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat import ChatModel
 from fullbench.core.record import Record
 from fullbench.core.verdict import PEOPLE, Verdict

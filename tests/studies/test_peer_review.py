@@ -20,7 +20,7 @@ from fullbench.court.truth import PictureTruth
 from fullbench.errors import InputError
 from fullbench.judges.peer_review.asking import BALLOT, CRITERIA
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.models.offline import OfflineModel
 from fullbench.core.case import Case
 from fullbench.core.rubric import CORRECTNESS, VISUAL

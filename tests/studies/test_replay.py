@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.ledger.copying import Copying
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.copies.copy_between_databases import Copying
+from fullbench.ledger.ledger import Ledger
 from fullbench.reports.tables import read_tables
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.study import Study

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import Case

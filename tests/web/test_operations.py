@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.results import catalogue, listing, updater

@@ -6,7 +6,7 @@ import itertools
 import pytest
 from PIL import Image
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.web.settings import Settings

@@ -18,7 +18,7 @@ from fullbench.audit.docket import PAIRS, hidden_pair
 from fullbench.audit.heard import share
 from fullbench.audit.kinds import Asked, asked
 from fullbench.audit.wordings import CRITERION
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate

@@ -13,7 +13,7 @@ from fullbench.audit.own import own_card
 from fullbench.audit.seats import seats
 from fullbench.errors import InputError
 from fullbench.figures.card import Card
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.note import Note
 from fullbench.core.panel import is_view

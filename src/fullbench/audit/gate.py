@@ -38,7 +38,7 @@ from fullbench.errors import InputError
 from fullbench.figures import judging
 from fullbench.figures.leaderboard import Settings, boards
 from fullbench.files.toml_files import read_toml
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word

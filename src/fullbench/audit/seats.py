@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.judge import Judge
 from fullbench.core.panel import CASCADE, PANEL, View, is_view
 from fullbench.studies import specs, views

@@ -69,8 +69,8 @@ def answer(
     from fullbench.files.picture_access_policy import allowing
     from fullbench.files.picture_access_policy import without_pictures as unseen
     from fullbench.files.writers import check_target
-    from fullbench.ledger.places import durability_of
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.database_from_path import durability_of
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.answer import answer as answer_all
     from fullbench.studies.engines import Insistence

@@ -93,7 +93,7 @@ def audit(
     """
     from fullbench.audit.conduct import Auditing
     from fullbench.errors import InputError
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.engines import Insistence
 
     if quick and deep:

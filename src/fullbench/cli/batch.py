@@ -167,7 +167,7 @@ def run(
 @contextmanager
 def _rounds(study: Path, ledger: str | None) -> Iterator[Rounds]:
     from fullbench.errors import InputError
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.batches.rounds import Rounds
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.options import JUDGING

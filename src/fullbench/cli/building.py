@@ -160,7 +160,7 @@ def sanitise(
     from fullbench.errors import InputError
     from fullbench.files.readers import read_rows
     from fullbench.files.writers import write_rows
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.answer import Kept
     from fullbench.studies.making.prompts import sanitise as rewritten

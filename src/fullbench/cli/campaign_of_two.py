@@ -46,7 +46,7 @@ class Campaign:
         """Open it on every prompt of which both have drawn pictures; nothing where it is open already."""
         if self._known():
             return
-        from fullbench.ledger.store import Ledger
+        from fullbench.ledger.ledger import Ledger
         from fullbench.web.people.importing import Material
         from fullbench.web.people.studies import Plan
 

@@ -58,7 +58,7 @@ def card(
     from fullbench.figures.card import card as judge_card
     from fullbench.figures.joined import rule_of
     from fullbench.files.item_files import read_verdicts
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
     from fullbench.core.response import LENGTHENS
     from fullbench.reports import card as cards

@@ -28,7 +28,7 @@ from fullbench.studies.engines import SIGNALLED, Engine, Stop, Tally
 from fullbench.studies.progress import money
 
 if TYPE_CHECKING:
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
     from fullbench.studies.study import Study
 
@@ -179,8 +179,8 @@ CorrectedOption = Annotated[
 
 def warn(study: Study, ledger: str | Path, *, safe: bool) -> None:
     """Before the first run of a study, say what it does beyond asking models; with `safe`, refuse that."""
-    from fullbench.ledger.places import database
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.database_from_path import database
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.trust import refuse_risks
 
     risks = refuse_risks(study, safe=safe)
@@ -210,8 +210,8 @@ def say(text: str) -> None:
 @contextmanager
 def ledger_if_any(place: str | Path) -> Iterator[Ledger]:
     """The ledger for looking only; an empty one where there is none, so that looking leaves nothing behind."""
-    from fullbench.ledger.places import database
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.database_from_path import database
+    from fullbench.ledger.ledger import Ledger
 
     file = database(place)
     if file.exists():

@@ -109,7 +109,7 @@ def rewrite(
         fullbench compose rewrite --items seeds.jsonl --model openai:gpt-4o --out rewordings.csv
     """
     from fullbench.files.item_files import read_items, write_rows
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.text import language_named
     from fullbench.studies import plan, specs
     from fullbench.studies.compose import rewrite as reword
@@ -157,7 +157,7 @@ def references(
         fullbench compose references --items seeds.jsonl --model openai:gpt-4o --out references.csv
     """
     from fullbench.files.item_files import read_items, write_rows
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.model_references import Going, written
     from fullbench.studies.rewording import REFERENCE_COLUMNS
@@ -198,7 +198,7 @@ def rephrase(
         fullbench compose rephrase --items items.jsonl --model openai:gpt-4o --out rephrased.jsonl
     """
     from fullbench.files.item_files import read_items, write_responses
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.model_references import Going, rephrased
 

@@ -40,7 +40,7 @@ def _record(
     if items is not None and responses is not None and labels is not None:
         return from_files(items, responses, labels, people=people, ballot=ballot)
     if ledger is not None:
-        from fullbench.ledger.store import Ledger
+        from fullbench.ledger.ledger import Ledger
 
         with Ledger(ledger, read_only=True) as book:
             return book.record()

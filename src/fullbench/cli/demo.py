@@ -31,7 +31,7 @@ def demo(
     import time
 
     from fullbench.errors import InputError
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.reports.overview import page
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.progress import clock

@@ -125,7 +125,7 @@ def export(
     if from_ledger and data is not None:
         raise InputError("--data is a release and --ledger your own verdicts; give one of them")
     if from_ledger:
-        from fullbench.ledger.store import Ledger
+        from fullbench.ledger.ledger import Ledger
         from fullbench.studies.seated import judges_named
 
         with Ledger(ledger, read_only=True) as book:
@@ -157,7 +157,7 @@ def export(
 
 def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | None) -> None:
     from fullbench.errors import InputError
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.plugin_entry_points import load
     from fullbench.studies.seated import judges_named
     from fullbench.studies.withheld import published
@@ -184,7 +184,7 @@ def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | 
 
 def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: bool) -> None:
     from fullbench.errors import InputError
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.dpo import export_dpo
     from fullbench.studies.seated import judges_named
 
@@ -203,7 +203,7 @@ def _site(
     database: str | None, names: Path | None,
 ) -> None:  # fmt: skip
     from fullbench.errors import InputError, MissingExtra
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.reports.imprint import Imprint
 
     try:

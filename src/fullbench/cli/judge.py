@@ -104,8 +104,8 @@ def judge(
         fullbench judge --items items.jsonl --responses answers.csv --judge openai:gpt-4o --rubric rubric.toml
     """
     from fullbench.errors import InputError
-    from fullbench.ledger.places import durability_of
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.database_from_path import durability_of
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.case import ORDERS
     from fullbench.core.rubric import RUBRIC
     from fullbench.reports.files import check_page

@@ -37,17 +37,17 @@ def write(
     command goes on. Note the head that it prints elsewhere: `lake verify --head` proves later that nothing is missing.
     Example: fullbench lake write study.ledger --out lake
     """
-    from fullbench.ledger.lake import writing
-    from fullbench.ledger.lake.stores import store_at
-    from fullbench.ledger.signing import private_key
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.lake import write_lake
+    from fullbench.ledger.lake.storage import store_at
+    from fullbench.ledger.integrity.signatures import private_key
+    from fullbench.ledger.ledger import Ledger
 
     _refuse_foreign(out)
     signing = None if key is None else private_key(key)
     with Ledger(place or ledger, read_only=True) as opened, bar("sealing", quiet=quiet) as step:
         with opened.reader() as reader:
             total = reader.execute("SELECT count(*) FROM verdicts").fetchone()[0]
-        done = writing.write(
+        done = write_lake.write(
             opened, store_at(out), key=signing,
             watch=lambda table, count: step(table, count, max(total, count)) if table == "verdicts" else None,
         )  # fmt: skip
@@ -97,10 +97,10 @@ def verify(
     Exit code 0 when it is sound, 1 with one line for each problem when it is not.
     Example: fullbench lake verify lake --head 3-9a41...
     """
-    from fullbench.ledger.chain import Head
-    from fullbench.ledger.lake.stores import store_at
-    from fullbench.ledger.lake.verifying import examined
-    from fullbench.ledger.signing import public_key
+    from fullbench.ledger.integrity.row_chain import Head
+    from fullbench.ledger.lake.storage import store_at
+    from fullbench.ledger.lake.verify_lake import examined
+    from fullbench.ledger.integrity.signatures import public_key
 
     if "://" not in place and not Path(place).is_dir():
         raise InputError("there is no such folder; name a lake", path=place)

@@ -100,7 +100,7 @@ def add(
 
         fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
     """
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import board_tables
     from fullbench.studies.kinds.leaderboard import Growing
     from fullbench.studies.study import Study
@@ -163,7 +163,7 @@ def submit(
         fullbench leaderboard submit mine --predictions mine.csv --data visitbench
     """
     from fullbench.files.picture_access_policy import allowing
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import submissions
 
     with allowing(*pictures_from or ()), Ledger(ledger, pictures=pictures, study=study) as book:
@@ -235,7 +235,7 @@ def grow(
 
         fullbench leaderboard grow --responses answers.jsonl --judge openai:gpt-4o --zone 30 --budget 10
     """
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import board_tables, boards, growing
     from fullbench.studies.progress import watching
     from fullbench.studies.sight import counted
@@ -309,7 +309,7 @@ def show_board(
     from fullbench.figures import corrected as corrections
     from fullbench.figures import joint
     from fullbench.figures.matches import one_judge
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.text import length_of
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies import board_tables, seated, submissions

@@ -31,8 +31,8 @@ from fullbench.core.note import Note
 from fullbench.core.table import Table
 
 if TYPE_CHECKING:
-    from fullbench.ledger.accounts import Account
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.contents_and_cost import Account
+    from fullbench.ledger.ledger import Ledger
 
 ledger_app = typer.Typer(
     name="ledger",
@@ -73,7 +73,7 @@ def show(
     """
     from dataclasses import asdict
 
-    from fullbench.ledger.succession import successions
+    from fullbench.ledger.judge_replacements import successions
 
     with _open(place or ledger) as opened:
         inside = opened.describe()
@@ -177,7 +177,7 @@ def tables(
     from fullbench.columns.columns_from_parquet import columns_of_parquet
     from fullbench.figures import standard
     from fullbench.figures.between import between
-    from fullbench.ledger.lake.exports import is_lake
+    from fullbench.ledger.lake.parquet_exports import is_lake
     from fullbench.studies import seated
 
     source = place or ledger
@@ -237,8 +237,8 @@ def verify(
     Exit code 0 when it is sound, 1 with one line for each problem when it is not.
     Example: fullbench ledger verify study.ledger --head 12-3f5a...
     """
-    from fullbench.ledger.chain import Head
-    from fullbench.ledger.signing import beside
+    from fullbench.ledger.integrity.row_chain import Head
+    from fullbench.ledger.integrity.signatures import beside
 
     noted = None if head is None else Head.read(head)
     if signatures and key is None:
@@ -282,11 +282,11 @@ def copy(
     forgets: what must go is left out of a copy (--without, --pseudonyms), and the first ledger is deleted.
     Example: fullbench ledger copy study.ledger postgresql://me@server/study --pictures s3://bucket/study
     """
-    from fullbench.ledger.accounts import COUNTED
-    from fullbench.ledger.carrying import carry
-    from fullbench.ledger.copying import Copying
-    from fullbench.ledger.pseudonyms import Pseudonyms
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.contents_and_cost import COUNTED
+    from fullbench.ledger.copies.exact_copy import carry
+    from fullbench.ledger.copies.copy_between_databases import Copying
+    from fullbench.ledger.copies.pseudonyms import Pseudonyms
+    from fullbench.ledger.ledger import Ledger
 
     carried = None if without or pseudonyms else carry(source, target, pictures=pictures)
     with Ledger(source, read_only=True) as original, Ledger(target, pictures=pictures) as duplicate:
@@ -334,8 +334,8 @@ def vacuum(
 
     Example: fullbench ledger vacuum study.ledger --dry-run
     """
-    from fullbench.ledger.store import Ledger
-    from fullbench.ledger.tidying import tidy
+    from fullbench.ledger.ledger import Ledger
+    from fullbench.ledger.copies.vacuum import tidy
 
     with _open(place or ledger):
         pass
@@ -363,7 +363,7 @@ def _sound(report: dict[str, Any], *, noted: bool, signed: bool) -> str:
 
 
 def _open(path: str) -> Ledger:
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
 
     return Ledger(path, read_only=True)
 

@@ -12,7 +12,7 @@ from fullbench.cli.ledger import LedgerArgument, ledger_app
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
 
 
 @ledger_app.command("backup")
@@ -28,8 +28,8 @@ def backup(
     own (--pictures) stay there. What is written opens like any ledger.
     Example: fullbench ledger backup study.ledger --to safe/study.ledger
     """
-    from fullbench.ledger.places import database
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.database_from_path import database
+    from fullbench.ledger.ledger import Ledger
 
     source = place or ledger
     pictures = to.with_name(to.name + ".pictures")
@@ -55,7 +55,7 @@ def backup(
 
 def _copy_pictures(original: Ledger, copied: Ledger, folder: Path, *, quiet: bool) -> int | None:
     """Copy the pictures that the backup names; None where they lie in a place of their own."""
-    from fullbench.ledger.pictures import PictureFolder
+    from fullbench.ledger.pictures.picture_folder import PictureFolder
 
     with copied.reader() as reader:
         sql = "SELECT digest FROM pictures WHERE path IS NULL ORDER BY rowid"
@@ -83,8 +83,8 @@ def upgrade(
     Example: fullbench ledger upgrade old.ledger
     """
     from fullbench.ledger import schema
-    from fullbench.ledger.places import database
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.database_from_path import database
+    from fullbench.ledger.ledger import Ledger
 
     source = database(place or ledger)
     if not source.exists():
@@ -112,20 +112,20 @@ def sign(
     The signature is kept in the ledger and in a file beside it. Keep a copy of that file elsewhere, or publish it.
     Example: fullbench ledger sign study.ledger --key mine.key --new
     """
-    from fullbench.ledger import signing
-    from fullbench.ledger.places import database
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.integrity import signatures
+    from fullbench.ledger.database_from_path import database
+    from fullbench.ledger.ledger import Ledger
 
     if not database(place or ledger).exists():
         raise InputError(f"{place or ledger}: there is no ledger here; check the path")
     if new:
-        typer.echo(f"{signing.make_key(key)}: the public half of the new key {key}; give it to whoever verifies")
-    private = signing.private_key(key)
+        typer.echo(f"{signatures.make_key(key)}: the public half of the new key {key}; give it to whoever verifies")
+    private = signatures.private_key(key)
     with Ledger(place or ledger) as opened:
         if problems := opened.verify():
             raise InputError(f"{opened.place}: the ledger is not sound and is not signed: {problems[0]}")
-        signature = signing.sign(opened.identity, opened.head(), private)
+        signature = signatures.sign(opened.identity, opened.head(), private)
         opened.keep_rows("signatures", [(signature.head, signature.key, signature.signature, signature.at)])
-        file = to or signing.beside(opened.path)
-    signing.note(signature, file)
+        file = to or signatures.beside(opened.path)
+    signatures.note(signature, file)
     typer.echo(f"{opened.place}: head {signature.head} is signed by {signature.key}; the signature is in {file} too")

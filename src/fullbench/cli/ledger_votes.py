@@ -33,7 +33,7 @@ def import_(
     Example: fullbench ledger import labels.csv --ledger study.ledger --ballot score:1-5
     """
     from fullbench.files.item_files import read_verdicts
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.importing import import_verdicts
 
     passed_over = Counter[str]()
@@ -70,7 +70,7 @@ def alias(
     Nothing is rewritten: rows keep the name they were given under, and are read under the new one.
     Example: fullbench ledger alias gpt-4o+direct#1a2b3c4d gpt-4o@host+direct#5e6f7a8b --ledger study.ledger
     """
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
 
     with Ledger(ledger, read_only=True):
         pass
@@ -91,7 +91,7 @@ def reread(
     What is read differently now becomes a new reading, which all figures use; the earlier one stays in the ledger.
     Example: fullbench ledger reread study.ledger --dry-run
     """
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.rereading import lines, reread, ruling_text
 
     with Ledger(place or ledger, read_only=True):

@@ -107,7 +107,7 @@ def peer_review(
         fullbench peer-review --questions mmstar.jsonl --human-scores mmstar.csv --seeds 1,2,3,4 --limit 25
     """
     from fullbench.errors import InputError
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.reports.files import check_page
     from fullbench.studies.kinds.peer_review import Reviewing
     from fullbench.studies.study import Study

@@ -22,7 +22,7 @@ from fullbench.web.settings import TASK_LIMIT
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.web.accounts.users import User
     from fullbench.web.people.creation import Run
     from fullbench.web.people.importing import Made, Material
@@ -159,7 +159,7 @@ def organiser(connection: Connection) -> User | None:
 
 @contextmanager
 def _ledger(path: str | None) -> Iterator[Ledger | None]:
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
 
     if path is None:
         yield None
@@ -382,7 +382,7 @@ def keep(
         fullbench people keep "which answer" --ledger fullbench.ledger
     """
     settings = settings_of(database, data)
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.web import ledgers
     from fullbench.web.people import labels, studies
 
@@ -430,7 +430,7 @@ def next_pairs(
     """
     from fullbench.figures.asking import queue
     from fullbench.files.item_files import write_rows
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import PEOPLE
 
     with Ledger(ledger, read_only=True) as book:

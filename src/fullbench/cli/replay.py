@@ -34,7 +34,7 @@ def replay(
     """
     from tempfile import TemporaryDirectory
 
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.kinds import conductor
     from fullbench.studies.outputs import differing, write_outputs
     from fullbench.studies.study import Study

@@ -23,7 +23,7 @@ from fullbench.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import Verdict
     from fullbench.reports.names import ShownNames
 
@@ -90,7 +90,7 @@ def report(
     from fullbench.figures.doubt import settled
     from fullbench.figures.joined import rule_of
     from fullbench.figures.standard import costs, tables
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
     from fullbench.reports.imprint import Imprint
     from fullbench.reports.names import ShownNames
@@ -184,7 +184,7 @@ def _page_of(out: Path | None, language: str) -> Path | None:
 
 def _compare_names(chosen: ShownNames, file: Path, book: Ledger, shown: set[str]) -> None:
     """Refuse names that others in the report have, and say which are of nobody in the ledger."""
-    from fullbench.ledger.accounts import everybody
+    from fullbench.ledger.contents_and_cost import everybody
 
     chosen.refuse_taken(shown, file)
     with book.reader() as reader:

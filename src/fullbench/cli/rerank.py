@@ -55,7 +55,7 @@ def rerank(
         fullbench rerank --items prompts.jsonl --responses pictures.jsonl --judge picture:sharpness --keep 1 \\
             --out best.jsonl
     """
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.kinds.rerank import Reranking
     from fullbench.studies.outputs import write_outputs
     from fullbench.studies.study import Study

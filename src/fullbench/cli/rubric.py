@@ -51,7 +51,7 @@ def propose(
 
         fullbench rubric propose --items items.jsonl --responses answers.jsonl --model openai:gpt-4o --out rubric.toml
     """
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import plan, specs
     from fullbench.studies.model_references import Going
     from fullbench.studies.rubric_learning import examples_of
@@ -140,7 +140,7 @@ def learn(
             --judge openai:gpt-4o-mini --model openai:gpt-4o --out learned.toml
     """
     from fullbench.errors import InputError
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.rubric import RUBRIC
     from fullbench.studies import plan, specs
     from fullbench.studies.conduct import Conductor

@@ -71,8 +71,8 @@ def run(
 
         fullbench run study.toml --engine ray:auto
     """
-    from fullbench.ledger.places import durability_of
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.database_from_path import durability_of
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
     from fullbench.studies.kinds import conductor as conductor_of

@@ -142,7 +142,7 @@ def _check_names(path: Path, ledger: str | None, *, alone: bool) -> None:
     nobody in it. With `alone` only the file is looked at."""
     from contextlib import ExitStack
 
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.reports.imprint import Imprint
     from fullbench.web.results.display import Names, for_ledger
 
@@ -199,7 +199,7 @@ def _prepare(settings: Settings) -> None:
 def _open_once(where: str) -> None:
     """Say what is wrong with a ledger before listening; one of an older fullbench is brought up to date."""
     from fullbench.errors import LedgerError
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
 
     try:
         Ledger(where, read_only=True).close()

@@ -15,7 +15,7 @@ from fullbench.hygiene import neutral
 from fullbench.core.verdict import Reader
 
 if TYPE_CHECKING:
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.case import Case
     from fullbench.core.item import Part
     from fullbench.core.verdict import Verdict
@@ -34,7 +34,7 @@ def show(
 
     Example: fullbench show 7e7817c8 --ledger study.ledger
     """
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
 
     with Ledger(ledger, read_only=True) as opened:
         case_key, total = _found(opened, key)

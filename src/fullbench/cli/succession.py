@@ -28,7 +28,7 @@ from fullbench.studies.engines import Tally
 
 if TYPE_CHECKING:
     from fullbench.audit.canaries import Alarm
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
 
 
@@ -60,7 +60,7 @@ def canary(
     """
     from fullbench.audit import canaries
     from fullbench.errors import InputError
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import plan, specs
 
     if judge is None:
@@ -106,7 +106,7 @@ def _heard_again(
 ) -> tuple[Alarm, list[Tally], str]:
     """Let a judge hear the canaries that are due; what its alarm says, what was asked, and which set it was."""
     from fullbench.audit import canaries
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import Circumstances
     from fullbench.studies import plan, specs
     from fullbench.studies.hear import hear
@@ -164,8 +164,8 @@ def equate(
         fullbench equate openai/gpt-4o openai/gpt-5 --dry-run
     """
     from fullbench.errors import InputError
-    from fullbench.ledger.store import Ledger
-    from fullbench.ledger.succession import Succession, succeed, take_back
+    from fullbench.ledger.ledger import Ledger
+    from fullbench.ledger.judge_replacements import Succession, succeed, take_back
     from fullbench.studies import equate as equating
     from fullbench.studies import seated
 

@@ -76,7 +76,7 @@ def tune(
             --compare imagereward --compare gemini:gemini-2.5-flash --people "before and after" --lora 16 --out tuned
     """
     from fullbench.errors import InputError, MissingExtra
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import plan, specs
     from fullbench.training.generator.asker import Tuning
     from fullbench.training.generator.loop import read_prompts, split, tune_generator

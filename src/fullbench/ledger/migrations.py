@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
-from fullbench.ledger.chain import Chain
-from fullbench.ledger.database import Connection
-from fullbench.ledger.rows import Row
-from fullbench.ledger.sqlite_connection import SqliteConnection
+from fullbench.ledger.integrity.row_chain import Chain
+from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.row_conversion import Row
+from fullbench.ledger.sqlite.connection import SqliteConnection
 
 Step = Callable[[Connection], Iterable[str]]
 """Yields SQL statements with the types of SQLite; between them it may read and add rows through the connection."""

@@ -66,7 +66,7 @@ of one commit in one row, a list of pairs (text, earlier replies), in which a ve
 holds the exchanges with models. A verdict's own columns `text` and `earlier` have content only if it comes from an
 export of verdicts (see `lake.exports`). `study_items` and `study_cases` say what is in what study. `aliases` leads from
 a name to the one that took its place, `adoptions` keeps settings that a newer version added to a declared name, and
-which judge succeeded which (see `succession`).
+which judge succeeded which (see `judge_replacements`).
 """
 
 SEALED: dict[int, Mapping[str, str]] = {SEALS: TABLES}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Call, Usage
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply

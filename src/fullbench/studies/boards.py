@@ -11,7 +11,7 @@ from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
 from fullbench.files.item_files import read_responses
 from fullbench.files.picture_access_policy import allowing, without_pictures
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 from fullbench.errors import InputError, ModelError, UserError
 from fullbench.figures.about import with_about
 from fullbench.figures.panels import with_views
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import ballot
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.case import Case

@@ -15,8 +15,8 @@ import numpy as np
 
 from fullbench.columns.verdict_columns import STUDY
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
-from fullbench.ledger.succession import Succession, successions
+from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.judge_replacements import Succession, successions
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.verdict import Circumstances, Failure, Verdict

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import Verdict
 
 Place = tuple[str, str, int, str, int]

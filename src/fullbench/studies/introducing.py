@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 
 from fullbench.errors import DataWarning
-from fullbench.ledger.accounts import Role
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.contents_and_cost import Role
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings, battles
 from fullbench.figures.matches import Matches, settle
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.column_labels import headings

@@ -10,8 +10,8 @@ from fullbench.errors import InputError
 from fullbench.files.picture_folders import left_out, named_whole
 from fullbench.files.item_files import read_items, read_verdicts
 from fullbench.files.picture_access_policy import allowing, without_pictures
-from fullbench.ledger.naming import voter
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.aliases import voter
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.item import Item
 from fullbench.core.response import Response

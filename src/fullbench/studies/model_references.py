@@ -10,7 +10,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.judges.templates import Template
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Language
 from fullbench.core.item import Item, Turn
 from fullbench.core.model import DECLINED, Model

@@ -11,7 +11,7 @@ import numpy as np
 
 from fullbench.columns.column_builder import Builder, verdict_rows
 from fullbench.columns.verdict_columns import STUDY, Columns
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge
 from fullbench.core.record import verdict_digest

@@ -19,7 +19,7 @@ from fullbench.judges.peer_review import asking, design, keyed
 from fullbench.judges.peer_review.wording import Wording, shipped
 from fullbench.judges.prompted import Mode, PromptedJudge
 from fullbench.judges.templates import Template
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Usage
 from fullbench.core.case import Case, Orders
 from fullbench.core.rubric import CORRECTNESS

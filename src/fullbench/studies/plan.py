@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from fullbench.errors import InputError
 from fullbench.judges.sheets import SheetJudge, response_of
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.column_labels import headings
 from fullbench.core.item import WITHOUT_PICTURES, Item

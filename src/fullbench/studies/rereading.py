@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from fullbench.judges.shown import read_reply
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import NOTHING, Call
 from fullbench.core.case import Case
 from fullbench.core.verdict import PEOPLE, Reader, Verdict

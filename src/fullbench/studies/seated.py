@@ -12,7 +12,7 @@ from fullbench.figures.leaderboard import Settings
 from fullbench.figures.means import tables as mean_tables
 from fullbench.figures.panels import rulings, with_views
 from fullbench.figures.viewing import Place
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.note import Note
 from fullbench.core.panel import View, is_view
 from fullbench.core.record import Record

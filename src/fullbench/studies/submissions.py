@@ -11,7 +11,7 @@ from fullbench.errors import InputError
 from fullbench.figures.history import Step, table
 from fullbench.figures.leaderboard import Settings
 from fullbench.figures.leaderboard import boards as boards_of
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.note import Note

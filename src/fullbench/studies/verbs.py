@@ -20,7 +20,7 @@ from fullbench.figures import standard
 from fullbench.figures.panels import with_views
 from fullbench.files.dataframes import items_of, labels_of, responses_of
 from fullbench.files.picture_access_policy import allowing
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import Case, Meetings, Orders
 from fullbench.core.digests import digest

@@ -8,7 +8,7 @@ from functools import partial
 
 from fullbench.errors import InputError
 from fullbench.figures.cascades import for_the_large
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge
 from fullbench.core.note import Note

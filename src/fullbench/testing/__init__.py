@@ -45,7 +45,7 @@ def check_benchmark(
 
 def _check_run(benchmark: Benchmark, items: list[Item], folder: Path) -> list[Case]:
     """Judge the cases twice: each is asked once, each has its verdict, and tables are made of them."""
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.hear import hear
 
     responses = [_respond(item, name) for item in items for name in ("brief", "lengthy", "odd", "plain")]

@@ -17,7 +17,7 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.concurrency import contextmanager_in_threadpool
 from sqlalchemy import Connection, Engine
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts import sessions
 from fullbench.web.accounts.secrets import signed
 from fullbench.web.accounts.users import Role, User

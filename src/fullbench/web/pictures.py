@@ -23,7 +23,7 @@ from sqlalchemy import Connection, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from fullbench.errors import InputError, LedgerError
-from fullbench.ledger.pictures import PictureFolder
+from fullbench.ledger.pictures.picture_folder import PictureFolder
 from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture, media_type
 from fullbench.picture_metadata import STRIPPED_MEDIA, UnparsablePictureError, strip_metadata

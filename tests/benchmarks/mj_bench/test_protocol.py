@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import PEOPLE
 from fullbench.parsing.rating_lines import parts
 from tests.cli.test_judge import cli, write

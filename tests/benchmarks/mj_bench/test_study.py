@@ -10,7 +10,7 @@ import pytest
 
 from fullbench.benchmarks.mj_bench import asking
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import PEOPLE
 from fullbench.studies import specs
 from tests.benchmarks.mj_bench.test_sources import released

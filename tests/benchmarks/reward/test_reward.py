@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.benchmarks.reward import bench
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import PEOPLE
 from fullbench.testing import check_benchmark
 from tests.cli.test_judge import cli

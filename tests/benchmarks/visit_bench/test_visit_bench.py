@@ -243,7 +243,7 @@ def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path
 
 
 def test_a_seeing_judge_without_images_is_refused(tmp_path: Path):
-    from fullbench.ledger.store import Ledger
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import boards
     from fullbench.studies.terms import RunTerms
 

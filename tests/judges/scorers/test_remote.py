@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from tests.cli.test_judge import cli, write
 from tests.judges.scorers.making import encoded, texture
 

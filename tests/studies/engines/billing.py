@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.ledger.accounts import Account
+from fullbench.ledger.contents_and_cost import Account
 from tests.fake_server import FakeServer
 
 TOKENS_IN, TOKENS_OUT = 100, 20

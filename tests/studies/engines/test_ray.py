@@ -12,7 +12,7 @@ import pytest
 
 from fullbench import Case, Item, Response, Score, Verdict
 from fullbench.errors import EngineError, ModelError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Call
 from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import specs

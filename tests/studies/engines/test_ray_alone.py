@@ -15,7 +15,7 @@ import pytest
 
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import EngineError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import specs
 from fullbench.studies.engines import Tally, engine
 from fullbench.studies.engines.worker import UNHEARD

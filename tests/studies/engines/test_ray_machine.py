@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Picture, Response, Score
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import specs
 from fullbench.studies.engines import engine
 from fullbench.studies.engines.worker import AHEAD

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from tests.cli.test_judge import cli
 from tests.training.generator import tiny
 from tests.training.generator.toy.plugin import toy_plugin

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import delete, select
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts import sessions
 from fullbench.web.accounts.tables import sessions as sessions_table
 from fullbench.web.accounts.tables import users as users_table

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from fullbench import Item, Picture, Response, Score, Verdict
 from fullbench.files.item_files import read_rows
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.web.accounts.tables import users
 from fullbench.web.app import create_app

@@ -7,7 +7,7 @@ import re
 import pytest
 from PIL import Image, ImageDraw
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
 from fullbench.web.people.tables import slots, votes
 from tests.browsing import PATIENCE, follow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, upgrade
 from fullbench.web.results import catalogue
 from tests.browsing import PATIENCE

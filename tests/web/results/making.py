@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import combinations, permutations
 from pathlib import Path
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import Case

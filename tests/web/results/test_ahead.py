@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
 from fullbench.web.pages import environment
 from fullbench.web.results import boards

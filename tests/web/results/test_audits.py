@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from fullbench.audit.docket import SIZES, docket
 from fullbench.audit.simulated import JUDGES
 from fullbench.cli.app import app
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies.hear import hear
 from fullbench.web.database import reading
 from fullbench.web.results import cards, catalogue, listing, site

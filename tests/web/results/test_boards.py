@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import t
 
 from fullbench.figures import standard
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Score
 from fullbench.core.case import Case
 from fullbench.core.estimate import Estimate

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import pytest
 from sqlalchemy import select
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
 from fullbench.web.results import case_list, listing, site, tables
 from fullbench.web.results.case_rows import CaseRow, case_rows

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, inspect, select
 
 from fullbench.figures.judging import meet
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.record import Record

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageColor
 from playwright.sync_api import expect
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.reports.palette import ACCENT
 from fullbench.web.results import boards
 from fullbench.web.results.places import Served

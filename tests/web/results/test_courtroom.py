@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.web.results import site
 from fullbench.web.results.places import voice_name

@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.note import Note, sentences
 from fullbench.reports.names import Display
 from fullbench.web.app import create_app

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from calendar import timegm
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import pytest
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
 from fullbench.web.results import boards, listing
 from fullbench.web.results.filters import Filter

@@ -16,7 +16,7 @@ from scripts.bench import web_ledger
 from scripts.bench.web_public import Client, cpu_seconds, pages, quiet
 from sqlalchemy import func, select
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.results import case_list, case_rows, catalogue, listing, tables
 from fullbench.web.results.filters import Filter
@@ -28,7 +28,7 @@ MOST = 0.2
 """Seconds of CPU that a page may take of the server, its updater included, on a machine where others work too."""
 FILL = """
 import sys
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for
 from fullbench.web.results import catalogue
 catalogue.fill(engine_for(sys.argv[2]), Ledger(sys.argv[1], read_only=True), batch=1000)

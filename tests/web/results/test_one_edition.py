@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import delete
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading, writing
 from fullbench.web.results import boards, catalogue, refreshing, tables
 from tests.web.results import making

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from sqlalchemy import select
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Usage
 from fullbench.web.database import writing
 from fullbench.web.people import studies

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.estimate import Estimate
 from fullbench.web.database import reading, writing
 from fullbench.web.results import boards, catalogue, listing, panels, refreshing

@@ -12,7 +12,7 @@ from scripts.bench import web_ledger
 from scripts.bench.web_public import pages
 from sqlalchemy import event, select
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.results import case_list, case_rows, catalogue, gallery, listing, tables
 from fullbench.web.results.filters import Filter

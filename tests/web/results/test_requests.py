@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from sqlalchemy import update
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import Verdict
 from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import specs

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.site import MARKER, Wish, export
 from tests.web.results import making
 

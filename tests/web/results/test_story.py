@@ -12,7 +12,7 @@ from PIL import Image
 
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item

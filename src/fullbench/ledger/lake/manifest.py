@@ -18,9 +18,9 @@ from typing import Any
 import orjson
 
 from fullbench.errors import LedgerError
-from fullbench.ledger.chain import Head
-from fullbench.ledger.lake.stores import Store
-from fullbench.ledger.signing import Signature
+from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.lake.storage import Store
+from fullbench.ledger.integrity.signatures import Signature
 
 FORMAT = 4
 """The format this code reads and writes; each entry names its own."""

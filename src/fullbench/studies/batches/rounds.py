@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.files.writers import replacing
-from fullbench.ledger.accounts import Role
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.contents_and_cost import Role
+from fullbench.ledger.ledger import Ledger
 from fullbench.models.batches import named
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol, Unpack
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.table import Table
 from fullbench.reports.files import check_page
 from fullbench.studies.conduct import Conducted, Conductor

@@ -18,7 +18,7 @@ from fullbench.errors import InputError
 from fullbench.figures.experiments import gains, right, sights
 from fullbench.files.item_files import read_items, write_items
 from fullbench.judges.writing import Composing, Describing, Lengthening, Writing, Written
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.note import Note

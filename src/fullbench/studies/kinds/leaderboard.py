@@ -6,7 +6,7 @@ from typing import Unpack
 
 from fullbench.errors import InputError
 from fullbench.figures.leaderboard import Settings
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.table import Table
 from fullbench.studies import board_tables, boards, plan, specs
 from fullbench.studies.conduct import Conducted

@@ -21,7 +21,7 @@ from fullbench.judges.peer_review.keyed import KeyedTruth
 from fullbench.judges.peer_review.wording import Wording, read_wording, shipped
 from fullbench.judges.prompted import Mode, read_template
 from fullbench.judges.templates import Template
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model, family_of

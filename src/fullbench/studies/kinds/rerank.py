@@ -11,7 +11,7 @@ from fullbench.errors import InputError
 from fullbench.files.item_files import read_items, read_responses
 from fullbench.files.picture_access_policy import allowing, without_pictures
 from fullbench.files.writers import write_rows
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import ballot
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note

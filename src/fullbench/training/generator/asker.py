@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fullbench.figures.clustered import mean
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Ballot, Choice
 from fullbench.core.call import Usage
 from fullbench.core.case import Case

@@ -13,7 +13,7 @@ import numpy as np
 
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_items
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge

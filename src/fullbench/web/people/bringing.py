@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from starlette.datastructures import UploadFile
 
 from fullbench.errors import InputError
-from fullbench.ledger.rows import Find
+from fullbench.ledger.row_conversion import Find
 from fullbench.core.item import WITHOUT_PICTURES
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fullbench.ledger.rows import Find
+from fullbench.ledger.row_conversion import Find
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.digests import digest

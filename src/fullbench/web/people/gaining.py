@@ -8,7 +8,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.figures import asking
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.note import Note
 from fullbench.core.verdict import ADJUDICATION, PEOPLE
 from fullbench.web.people.content import Content

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine
 
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_items, read_responses, read_verdicts
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.item import REQUEST, Item
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from fullbench.errors import InputError
-from fullbench.ledger.rows import Find
+from fullbench.ledger.row_conversion import Find
 from fullbench.core import rubric, plugin_entry_points
 from fullbench.core.ballot import Choice, Likert, Ranking, Score
 from fullbench.core.case import Case

@@ -19,8 +19,8 @@ from sqlalchemy import Connection, select
 from fullbench.errors import InputError
 from fullbench.files.item_files import write_rows
 from fullbench.files.writers import Columns
-from fullbench.ledger.rows import Find
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.row_conversion import Find
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.item import AUTHOR, Item
 from fullbench.core.note import Note

@@ -18,7 +18,7 @@ from starlette.datastructures import UploadFile
 
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_rows
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.note import Note, word
 from fullbench.web import pictures
 from fullbench.web.accounts.users import User

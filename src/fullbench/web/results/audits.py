@@ -9,7 +9,7 @@ from fullbench.audit.card import audit_card, badge, beside, board, findings
 from fullbench.audit.conduct import study_of
 from fullbench.audit.seats import members_of
 from fullbench.figures.card import Card
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table

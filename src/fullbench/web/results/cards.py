@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, func, select
 from fullbench.columns.verdict_columns import Columns
 from fullbench.figures import narrow, standard
 from fullbench.figures.card import card as judge_card
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.note import pack, unpack
 from fullbench.core.record import Record

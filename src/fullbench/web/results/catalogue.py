@@ -17,7 +17,7 @@ import orjson
 from sqlalchemy import Connection, Engine, bindparam, delete, func, select, text, update
 
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading, writing
 from fullbench.web.results import flag_counts, rulings, search, tables
 from fullbench.web.results.entering import Batch

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from fullbench.ledger.accounts import everybody
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.contents_and_cost import everybody
+from fullbench.ledger.ledger import Ledger
 from fullbench.reports.names import ShownNames
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.matrix import Matrix

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
 from fullbench.web.results import catalogue
 from fullbench.web.results.rows import get_state, set_state, version

@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import Connection, delete, select
 
 from fullbench.figures.judging import shape
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.verdict import FAULTS, PILOT, Verdict

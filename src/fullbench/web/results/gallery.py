@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import FAULTS
 from fullbench.web.results import listing, tables
 from fullbench.web.results.case_rows import CaseRow

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 from sqlalchemy import Connection, select, true
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Call
 from fullbench.core.case import Case
 from fullbench.core.item import Turn

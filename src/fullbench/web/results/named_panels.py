@@ -13,7 +13,7 @@ import orjson
 from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.figures.panels import rulings
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.panel import View
 from fullbench.core.verdict import FAULTS, Verdict

@@ -21,7 +21,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, func, or
 from fullbench.columns.column_builder import columns_of
 from fullbench.columns.verdict_columns import Columns
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.panel import PANEL, Marks, combined
 from fullbench.core.verdict import Verdict

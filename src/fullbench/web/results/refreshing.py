@@ -8,8 +8,8 @@ from dataclasses import replace
 import orjson
 from sqlalchemy import Connection, Engine, func, select
 
-from fullbench.ledger.store import Ledger
-from fullbench.ledger.succession import Succession, successions
+from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.judge_replacements import Succession, successions
 from fullbench.core.digests import digest
 from fullbench.core.note import Note
 from fullbench.core.verdict import PEOPLE

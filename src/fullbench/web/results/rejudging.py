@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from fullbench.errors import InputError, UserError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge
 from fullbench.web import events

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.guard import Database, Reader, ledger_of
 from fullbench.web.pages import environment, imprint_of, language_of, render
 from fullbench.web.results import blindness, catalogue, download

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fullbench.ledger.store import Ledger
-from fullbench.ledger.succession import Succession
+from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.judge_replacements import Succession
 from fullbench.core.table import Table
 from fullbench.studies.equate import with_seams
 from fullbench.web.results.boards import Board, Linked

@@ -21,7 +21,7 @@ import orjson
 from sqlalchemy import Connection, Select, func, select
 
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture

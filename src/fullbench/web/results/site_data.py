@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Select, select
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.web.results import tables
 from fullbench.web.results.case_rows import CaseRow, case_rows

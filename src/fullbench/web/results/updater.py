@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from fullbench.errors import UserError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.web import events
 from fullbench.web.database import writing
 from fullbench.web.results import cards, catalogue, edition, panels, refreshing

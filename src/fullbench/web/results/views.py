@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy import Connection, Select
 
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import LETTERS
 from fullbench.reports import charts
 from fullbench.reports.imprint import Imprint

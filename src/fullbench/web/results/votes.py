@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fullbench.errors import InputError
-from fullbench.ledger.store import Ledger
+from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Likert, Real, Score, ballot
 from fullbench.core.case import Case
 from fullbench.core.verdict import PEOPLE, Circumstances, Verdict

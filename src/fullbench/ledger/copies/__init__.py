@@ -1,0 +1,1 @@
+"""Full, partial and anonymised copies of a ledger."""

@@ -1,0 +1,1 @@
+"""Hash chains, digests and signatures that prove a ledger is complete."""

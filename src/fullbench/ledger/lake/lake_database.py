@@ -1,0 +1,153 @@
+"""A lake, or an export of verdicts in Parquet, as the database of a ledger that is only read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fullbench.errors import LedgerError, MissingExtra
+from fullbench.ledger import schema
+from fullbench.ledger.database_interface import Connection, FilesOfOthers, Rescued
+from fullbench.ledger.lake import duckdb_connection, parquet_exports, manifest
+from fullbench.ledger.lake.storage import Store, pictures_place, store_at
+from fullbench.ledger.lake.verify_lake import examined
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class Parquet(FilesOfOthers):
+    """What lies in files of Parquet, each table a view of some of them."""
+
+    far = False
+    brings_pictures = True
+
+    def __init__(self, place: str | Path) -> None:
+        self.place = str(place)
+        plain = self.place.partition("?")[0].rstrip("/")
+        self.path = Path(re.sub(r"^s3://", "", plain) if plain.startswith("s3://") else plain)
+        self._store: Store | None = None
+
+    @property
+    def folder(self) -> str | None:
+        return pictures_place(self.place) if self._store is not None else None
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        try:
+            import duckdb
+        except ImportError as error:
+            raise MissingExtra("reading a lake", "lake") from error
+        return (duckdb.Error,)
+
+    def prepare(self, *, read_only: bool) -> None:
+        if not read_only:
+            raise LedgerError(
+                f"{self.place}: what lies in Parquet is sealed and is only read; write to a ledger, and seal what is "
+                "new with `fullbench lake write`"
+            )
+        if parquet_exports.is_lake(self.place):
+            self._store = store_at(self.place)
+        self._views  # noqa: B018 - what cannot be read is told when it is opened
+
+    @cached_property
+    def _views(self) -> Mapping[str, str]:
+        if self._store is None:
+            return parquet_exports.views(self.place)
+        files: dict[str, list[str]] = {}
+        for entry in manifest.read(self._store):
+            for segment in entry.segments:
+                files.setdefault(segment.table, []).append(str(self._local(segment.file)))
+        return duckdb_connection.of_segments(files)
+
+    def _local(self, file: str) -> Path:
+        if self._store is None:
+            raise LedgerError(f"{self.place}: this is no lake")
+        path = self._store.local(file)
+        if not path.exists():
+            raise LedgerError(f"{self.place}: the segment {file} is missing; `fullbench lake verify` says what else is")
+        return path
+
+    @cached_property
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        return duckdb_connection.opened(self._views)
+
+    def make(self) -> None:
+        raise LedgerError(f"{self.place}: a lake is made by `fullbench lake write`")
+
+    def exists(self) -> bool:
+        return True
+
+    def stored_version(self) -> int:
+        return schema.VERSION
+
+    def back_up(self, target: Path) -> None:
+        raise LedgerError(
+            f"{self.place}: a lake never changes: copy its files, or `fullbench ledger copy` it to a ledger"
+        )
+
+    def connect(self, *, read_only: bool) -> duckdb_connection.ParquetConnection:
+        with self.plainly():
+            return duckdb_connection.ParquetConnection(self._opened.cursor())
+
+    def rescue(self, connection: Connection) -> Rescued:
+        raise LedgerError(f"{self.place}: there is nothing to rescue, for nothing is written here")
+
+    @contextmanager
+    def plainly(self) -> Iterator[None]:
+        try:
+            yield
+        except self.errors as error:
+            said = (str(error).splitlines() or [type(error).__name__])[0]
+            raise LedgerError(
+                f"{self.place}: the verdicts could not be read ({said}); `fullbench lake verify` says what is damaged "
+                "in a lake"
+            ) from error
+
+    def sole(self, name: str) -> AbstractContextManager[None]:
+        raise LedgerError(f"{self.place}: nobody is asked here, for what lies in Parquet is sealed")
+
+    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def pauses(self) -> Iterator[float]:
+        return iter(())
+
+    def passing(self, error: Exception) -> bool:
+        return False
+
+    def contended(self, error: Exception) -> bool:
+        return False
+
+    @contextmanager
+    def settled(self, reader: Connection) -> Iterator[None]:
+        yield
+
+    def head_note(self) -> None:
+        """Nobody writes."""
+
+    def noted_heads(self) -> list[tuple[str, int, str]]:
+        return []
+
+    def missing_logs(self, reader: Connection) -> list[str]:
+        return []
+
+    def integrity(self, reader: Connection) -> list[str]:
+        if self._store is None:
+            raise LedgerError(
+                f"{self.place}: an export has no seals; verify the ledger, or the lake, that it came from"
+            )
+        return examined(self._store).problems
+
+    def vacuum(self, *, dry_run: bool) -> int:
+        raise LedgerError(f"{self.place}: a lake has no free space to give back")
+
+    def size(self, reader: Connection) -> int:
+        """Bytes of the segments, or of the files of an export."""
+        if self._store is None:
+            return sum(path.stat().st_size for path in parquet_exports.files(self.place))
+        return sum(segment.bytes for entry in manifest.read(self._store) for segment in entry.segments)

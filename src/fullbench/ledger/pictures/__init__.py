@@ -1,0 +1,1 @@
+"""Picture storage: folder or bucket."""

@@ -1,0 +1,188 @@
+"""Pictures in a bucket of an S3-compatible store, each under the digest of its bytes.
+
+`s3://bucket/prefix`; the endpoint, region and keys come from the usual AWS variables or files, the endpoint also from
+the address: `s3://bucket/prefix?endpoint=http://host:9000`. What is read is kept in a folder of this machine too.
+"""
+
+
+from __future__ import annotations
+
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from fullbench.errors import LedgerError, MissingExtra
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from fullbench.cache import cache_folder
+from fullbench.errors import InputError, LedgerError
+from fullbench.ledger.pictures.picture_folder import Kept, PictureFolder
+from fullbench.core.picture import Picture
+
+
+# -----------------------------------------------------------------------------
+# A bucket of an S3-compatible store, and how its troubles are told.
+#
+# `s3://bucket/prefix`; the endpoint, region and keys come from the usual AWS variables or files, the endpoint also from
+# the address: `s3://bucket/prefix?endpoint=http://host:9000`.
+
+class Bucket:
+    """Objects under a prefix; `kind` says in sentences what they are."""
+
+    def __init__(self, url: str, kind: str) -> None:
+        parts = urlsplit(url)
+        if not parts.netloc or "@" in parts.netloc:
+            raise LedgerError(
+                f"a place for {kind} in a bucket looks like s3://bucket/prefix; keys stay in the AWS variables"
+            )
+        self.place = url
+        self.kind = kind
+        self.bucket = parts.netloc
+        self.prefix = parts.path.strip("/")
+        self._endpoint = parse_qs(parts.query).get("endpoint", [None])[0]
+
+    def facts(self, key: str) -> dict[str, Any] | None:
+        """What the store says of an object; None where there is none."""
+        from botocore.exceptions import ClientError
+
+        with self.plainly():
+            try:
+                found: dict[str, Any] = self.client.head_object(Bucket=self.bucket, Key=key)
+            except ClientError as error:
+                if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404:
+                    return None
+                raise
+        return found
+
+    def listed(self, prefix: str) -> Iterator[dict[str, Any]]:
+        """The objects below a prefix."""
+        with self.plainly():
+            pages = self.client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.bucket, Prefix=f"{prefix}/" if prefix else ""
+            )
+            for page in pages:
+                yield from page.get("Contents", ())
+
+    @cached_property
+    def client(self) -> Any:
+        try:
+            import boto3
+            from botocore.config import Config
+        except ImportError as error:
+            raise MissingExtra(f"{self.kind} in a bucket", "s3") from error
+        settings = Config(retries={"mode": "standard", "max_attempts": 5}, connect_timeout=10, read_timeout=60)
+        with self.plainly():
+            return boto3.session.Session().client("s3", endpoint_url=self._endpoint, config=settings)
+
+    @contextmanager
+    def plainly(self) -> Iterator[None]:
+        """Turn what the store complains about into one sentence."""
+        try:
+            from botocore.exceptions import BotoCoreError, ClientError
+        except ImportError as error:
+            raise MissingExtra(f"{self.kind} in a bucket", "s3") from error
+        try:
+            yield
+        except (BotoCoreError, ClientError) as error:
+            raise LedgerError(
+                f"{self.place}: the bucket could not be used ({error}); check that it exists, the endpoint "
+                "(AWS_ENDPOINT_URL, or ?endpoint=) and the keys (AWS_ACCESS_KEY_ID and its like, or a profile)"
+            ) from error
+
+
+# -----------------------------------------------------------------------------
+
+class BucketPicture(Picture):
+    """A picture whose bytes are fetched when they are first wanted; equal to any other of the same bytes."""
+
+    __slots__ = ("_bucket",)
+    _bucket: PictureBucket
+
+    def __init__(self, digest: str, media: str, bucket: PictureBucket) -> None:
+        object.__setattr__(self, "digest", digest)
+        object.__setattr__(self, "media", media)
+        object.__setattr__(self, "_bucket", bucket)
+
+    @property
+    def source(self) -> Path:
+        return self._bucket.fetch(self.digest, self.media)
+
+    def check(self) -> None:
+        """Refuse a picture that is not in the bucket itself, whatever this machine still has of it."""
+        self._bucket.stored(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Picture) and (self.digest, self.media) == (other.digest, other.media)
+
+    __hash__ = Picture.__hash__
+
+
+class PictureBucket(Bucket):
+    """`PREFIX/ab/abcdef...` in a bucket: put when absent, checked against the digest when fetched."""
+
+    def __init__(self, url: str, cache: Path | None = None) -> None:
+        super().__init__(url, "pictures")
+        self._cache = PictureFolder(cache or cache_folder() / "pictures")
+        self._there: set[str] = set()
+
+    def has(self, digest: str) -> bool:
+        if digest not in self._there and self.facts(self._key(digest)) is None:
+            return False
+        self._there.add(digest)
+        return True
+
+    def keep(self, picture: Picture) -> None:
+        if self.has(picture.digest):
+            return
+        with self.plainly():
+            self.client.put_object(
+                Bucket=self.bucket, Key=self._key(picture.digest), Body=picture.lately(), ContentType=picture.media
+            )
+        self._there.add(picture.digest)
+
+    def gather(self, picture: Picture) -> None:
+        self.keep(picture)
+
+    def settle(self) -> None:
+        """Nothing is left to do: what was put is there."""
+
+    def check_kept(self, digests: Callable[[], Iterable[str]], *, each: bool = False) -> None:
+        """Do nothing: a bucket keeps what it acknowledged."""
+
+    def find(self, digest: str, media: str) -> Picture:
+        return BucketPicture(digest, media, self)
+
+    def fetch(self, digest: str, media: str) -> Path:
+        """The picture in this machine's folder, fetched where it is missing or damaged there."""
+        path = self._cache.path(digest)
+        if self._cache.has(digest):
+            try:
+                Picture(digest, media, path).data()
+            except InputError:
+                path.unlink(missing_ok=True)
+            else:
+                return path
+        self._cache.write(digest, self.stored(digest))
+        return path
+
+    def stored(self, digest: str) -> bytes:
+        """The bytes of a picture as they lie in the bucket."""
+        with self.plainly():
+            data: bytes = self.client.get_object(Bucket=self.bucket, Key=self._key(digest))["Body"].read()
+        if Picture.as_given(data, data).digest != digest:
+            raise LedgerError(f"{self.place}: the picture {digest} there has other bytes than its name says")
+        return data
+
+    def all(self) -> Iterator[Kept]:
+        for entry in self.listed(self.prefix):
+            yield Kept(entry["Key"].rpartition("/")[2], entry["Size"], entry["LastModified"].timestamp())
+
+    def remove(self, digest: str) -> None:
+        with self.plainly():
+            self.client.delete_object(Bucket=self.bucket, Key=self._key(digest))
+        self._there.discard(digest)
+
+    def _key(self, digest: str) -> str:
+        return "/".join(filter(None, (self.prefix, digest[:2], digest)))

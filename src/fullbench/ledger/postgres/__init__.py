@@ -1,0 +1,1 @@
+"""PostgreSQL backend of the ledger."""

@@ -1,0 +1,124 @@
+"""A connection to a file of SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from fullbench.ledger import schema
+from fullbench.ledger.database_interface import BATCH, Answer, Taken
+from fullbench.ledger.row_conversion import Row
+
+
+def _insert(table: str, names: Sequence[str]) -> str:
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT DO NOTHING"
+
+
+_COLUMNS = {table: (*schema.columns(table), "writer", "number", "link") for table in schema.TABLES}
+INSERTS = {table: _insert(table, names) for table, names in _COLUMNS.items()}
+
+_SELDOM = "samples", "rater", "revision", "confidence", "blind", "guideline", "probability", "variant", "dose", "canary"
+"""What most verdicts leave as it is by default: SQLite fills that in for less than it takes to hand it over."""
+
+
+class _Narrow:
+    """Verdicts without some columns, in which they have what is there by default."""
+
+    def __init__(self, *left_out: str) -> None:
+        names = _COLUMNS["verdicts"]
+        given = [name for name in names if name not in left_out]
+        self.statement = _insert("verdicts", given)
+        self.given, self.left_out = (itemgetter(*map(names.index, some)) for some in (given, left_out))
+        self.defaults = tuple(map(schema.defaults("verdicts").__getitem__, left_out))
+
+    def fits(self, rows: Sequence[Row]) -> bool:
+        left_out, defaults = self.left_out, self.defaults
+        return all(left_out(row) == defaults for row in rows)
+
+
+_NARROW = (_Narrow(*_SELDOM, *schema.CACHED_COUNTS), _Narrow(*_SELDOM))
+"""The second is for servers that count what came from their cache."""
+
+
+class SqliteConnection:
+    """A connection that may be handed from thread to thread."""
+
+    def __init__(self, raw: sqlite3.Connection, log: Path | None = None) -> None:
+        self.raw = raw
+        self._log = log
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
+        return self.raw.execute(sql, values)
+
+    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
+        for batch in self.batches(sql, values):
+            yield from batch
+
+    def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
+        cursor = self.raw.execute(sql, values)
+        while batch := cursor.fetchmany(BATCH):
+            yield batch
+
+    def insert(self, table: str, rows: Sequence[Row]) -> None:
+        narrow = next((form for form in _NARROW if form.fits(rows)), None) if table == "verdicts" else None
+        if narrow is None:
+            done = self.raw.executemany(INSERTS[table], rows)
+        else:
+            done = self.raw.executemany(narrow.statement, map(narrow.given, rows))
+        if done.rowcount < len(rows):
+            raise Taken
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.raw.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.raw.execute("COMMIT")
+        except BaseException:
+            if self.raw.in_transaction:
+                self.raw.execute("ROLLBACK")
+            raise
+
+    def commit(self, sealed: Sequence[tuple[str, Sequence[Row]]]) -> None:
+        with self.transaction():
+            for table, rows in sealed:
+                self.insert(table, rows)
+
+    def together(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        return [self.raw.execute(sql, values).fetchall() for sql, values in queries]
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        self.raw.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+        self.raw.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.raw.text_factory = str
+            if self.raw.in_transaction:
+                self.raw.execute("ROLLBACK")
+
+    def alive(self) -> bool:
+        return True
+
+    def ping(self) -> bool:
+        return True
+
+    def log_bytes(self) -> int | None:
+        if self._log is None:
+            return None
+        try:
+            return self._log.stat().st_size
+        except OSError:
+            return 0
+
+    def checkpoint(self) -> bool:
+        busy, frames, copied = self.raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return not busy and frames == copied
+
+    def close(self) -> None:
+        self.raw.close()

@@ -1,0 +1,177 @@
+"""A ledger in one file of SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from fullbench.ledger.integrity import row_chain, acknowledged_digests
+from fullbench.ledger.sqlite import run_locks, incomplete_copy_marks, open_file
+from fullbench.ledger.copies import backup
+from fullbench.ledger import schema
+from fullbench.ledger.database_interface import Connection, Durability, Position, Rescued
+from fullbench.ledger.sqlite.live_files import LiveFiles, is_damage
+from fullbench.ledger.sqlite.connection import SqliteConnection
+from fullbench.ledger.error_messages import plainly
+
+_FREE = ("freelist_count", "page_size")
+
+
+class Sqlite:
+    """A ledger in a file, with its pictures in a folder beside it."""
+
+    far = False
+    brings_pictures = False
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+
+    def __init__(self, path: Path, durability: Durability) -> None:
+        self.path = path
+        self.place = str(path)
+        self.folder: Path | None = path.parent / f"{path.name}.pictures"
+        self._durability = durability
+        self._missing_logs: tuple[str, ...] = ()
+        self._files: LiveFiles | None = None
+        self._rescued: Path | None = None
+
+    def prepare(self, *, read_only: bool) -> None:
+        self._missing_logs = open_file.prepare(self.path, read_only=read_only)
+
+    def make(self) -> None:
+        raise NotImplementedError("a file is brought over as a whole, by `back_up`")
+
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def stored_version(self) -> int:
+        with self.plainly():
+            connection = open_file.connect(self.path, read_only=True)
+            try:
+                return schema.version_of(connection)
+            finally:
+                connection.close()
+
+    def back_up(self, target: Path) -> None:
+        with self.plainly():
+            open_file.back_up(self.path, target)
+
+    def connect(self, *, read_only: bool) -> SqliteConnection:
+        raw = open_file.connect(self.path, read_only=read_only, durability=self._durability)
+        if not read_only and self._files is None:
+            self._files = LiveFiles(self.path, partial(self.connect, read_only=True))
+        return SqliteConnection(raw, self._wal())
+
+    def watch_files(self) -> None:
+        if self._files is not None:
+            self._files.watch()
+
+    def find_damage(self, position: Position | None, *, is_last: bool = False) -> str | None:
+        return None if self._files is None else self._files.find_damage(position, is_last=is_last)
+
+    def is_damage(self, error: BaseException | None) -> bool:
+        return is_damage(error)
+
+    def is_marked(self) -> bool:
+        return self._files is None or self._files.is_marked()
+
+    def checkpoint(self, connection: Connection) -> bool:
+        raw = _only_sqlite(connection)
+        return raw.checkpoint() if self._files is None else self._files.checkpoint(raw)
+
+    def rescue(self, connection: Connection) -> Rescued:
+        """Copy the open files: one that was deleted can be read until it is closed, and so can its log."""
+        source = _only_sqlite(connection).raw
+        if self._rescued is None:
+            folder = self.path.parent if self.path.parent.is_dir() else Path(tempfile.gettempdir())
+            names = (f"{self.path.name}.rescued{f'-{number}' if number else ''}" for number in count())
+            self._rescued = next(place for place in map(folder.joinpath, names) if not place.exists())
+        if not self._copy_whole(source, self._rescued):
+            self._rescued.unlink(missing_ok=True)
+            backup.save_readable(source, self._rescued)
+        copy = SqliteConnection(open_file.connect(self._rescued, read_only=False))
+        return Rescued(self._rescued, copy, is_whole=not any(row_chain.problems(copy)))
+
+    @staticmethod
+    def _copy_whole(source: sqlite3.Connection, target: Path) -> bool:
+        """Copy the open files, and check the copy; False if it is damaged."""
+        try:
+            open_file.write_copy(source, target)
+            with closing(open_file.connect(target, read_only=True)) as copy:
+                return bool(copy.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)])
+        except sqlite3.DatabaseError as error:
+            if is_damage(error):
+                return False
+            raise
+
+    def close(self) -> None:
+        if self._files is not None:
+            self._files.close()
+            self._files = None
+
+    def plainly(self) -> AbstractContextManager[None]:
+        return plainly(self.path)
+
+    def sole(self, name: str) -> AbstractContextManager[None]:
+        return run_locks.sole(self.path, name)
+
+    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def pauses(self) -> Iterator[float]:
+        return iter(())
+
+    def passing(self, error: Exception) -> bool:
+        return False
+
+    def contended(self, error: Exception) -> bool:
+        return False
+
+    @contextmanager
+    def settled(self, reader: Connection) -> Iterator[None]:
+        yield
+
+    def head_note(self) -> acknowledged_digests.HeadFile:
+        return acknowledged_digests.HeadFile(self.path)
+
+    def noted_heads(self) -> list[acknowledged_digests.Noted]:
+        return acknowledged_digests.noted(self.path)
+
+    def missing_logs(self, reader: Connection) -> list[str]:
+        return list(dict.fromkeys((*incomplete_copy_marks.missing_writers(reader), *self._missing_logs)))
+
+    def integrity(self, reader: Connection) -> list[str]:
+        return [text for (text,) in reader.execute("PRAGMA integrity_check") if text != "ok"]
+
+    def vacuum(self, *, dry_run: bool) -> int:
+        """Empty the write-ahead log and write the file anew without its free pages."""
+        with self.plainly():
+            connection = self.connect(read_only=False)
+            try:
+                before = self._bytes()
+                if dry_run:
+                    free, page = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _FREE)
+                    return int(free * page) + before - self.path.stat().st_size
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.close()
+            return before - self._bytes()
+
+    def _wal(self) -> Path:
+        return self.path.with_name(self.path.name + "-wal")
+
+    def _bytes(self) -> int:
+        return self.path.stat().st_size + (self._wal().stat().st_size if self._wal().exists() else 0)
+
+    def size(self, reader: Connection) -> int:
+        return self.path.stat().st_size
+
+
+def _only_sqlite(connection: Connection) -> SqliteConnection:
+    if not isinstance(connection, SqliteConnection):
+        raise TypeError(f"a file of SQLite is not reached by a {type(connection).__name__}")
+    return connection

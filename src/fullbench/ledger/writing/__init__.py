@@ -1,0 +1,1 @@
+"""Insert rows into a ledger."""
