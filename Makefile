@@ -1,11 +1,11 @@
 # Two commands matter: `make demo` and `make test`. Both set up all they need.
 PYTHON ?= python3
 RUN = $(PYTHON) scripts/launch.py
-UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/core tests/parsing tests/files tests/stats tests/figures \
+UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/core tests/parsing tests/files tests/stats tests/analysis \
   tests/judges --ignore=tests/judges/scorers
 
-COVERED = tests/core tests/parsing tests/stats tests/figures src/fullbench/core src/fullbench/parsing src/fullbench/stats \
-  src/fullbench/figures
+COVERED = tests/core tests/parsing tests/stats tests/analysis src/fullbench/core src/fullbench/parsing src/fullbench/stats \
+  src/fullbench/analysis
 
 .PHONY: demo docs unit coverage versions test test-slow bench bench-check check lock sbom help
 

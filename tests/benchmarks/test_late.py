@@ -32,7 +32,7 @@ def test_what_a_path_names_is_there_and_lies_where_a_benchmark_may_look():
     seen = 0
     for name, made in ours().items():
         own = installed("benchmarks")[name].module.rpartition(".")[0]
-        rooms = (f"{own}.", "fullbench.court.", "fullbench.figures.", "fullbench.judges.")
+        rooms = (f"{own}.", "fullbench.court.", "fullbench.analysis.", "fullbench.judges.")
         for hook, (path, _) in late(made).items():
             assert callable(path.function), (name, hook)
             assert path.path.startswith(rooms), (name, hook)
@@ -45,7 +45,7 @@ def test_listing_the_benchmarks_imports_nothing_of_what_their_tables_need():
 import sys
 from fullbench.registry import benchmark, names
 assert len([benchmark(name) for name in names("benchmarks")]) > 20
-print(sorted({"numpy", "scipy", "polars", "PIL", "fullbench.figures"} & set(sys.modules)))
+print(sorted({"numpy", "scipy", "polars", "PIL", "fullbench.analysis"} & set(sys.modules)))
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 

@@ -16,9 +16,9 @@ import pytest
 from fullbench.columns.column_builder import columns_of
 from fullbench.columns.columns_from_parquet import columns_of_parquet
 from fullbench.errors import InputError
-from fullbench.figures import standard
-from fullbench.figures.between import between
-from fullbench.figures.judging import winner
+from fullbench.analysis import all_tables
+from fullbench.analysis.agreement.between_judges import between
+from fullbench.analysis.agreement.judges_with_people import winner
 from fullbench.files.item_files import write_verdicts
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
@@ -116,7 +116,7 @@ def test_names_may_hold_any_character(tmp_path):
 
 def test_costs_count_what_came_from_caches_by_those_who_said_it(columns, record):
     """One judge says it always, one of half of its calls, one never."""
-    shown = standard.costs(columns)
+    shown = all_tables.costs(columns)
     names = [column.key for column in shown.typed]
     for judge in ("j", "k", "unpriced"):
         used = [verdict.usage for verdict in record if verdict.judge == judge]
@@ -170,7 +170,7 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path):
 BIG = """
 import json, resource, sys, time
 from fullbench.columns.columns_from_parquet import columns_of_parquet
-from fullbench.figures import standard
+from fullbench.analysis import all_tables as standard
 started = time.process_time()
 columns = columns_of_parquet(sys.argv[1])
 made = standard.tables(columns)

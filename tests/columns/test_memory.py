@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fullbench.columns.column_builder import Builder
 from fullbench.columns.verdict_columns import grouped, is_constant, spread
-from fullbench.figures import standard
+from fullbench.analysis import all_tables
 from fullbench.core.digests import digest
 
 ITEMS, CONTESTANTS = 250, 5
@@ -50,7 +50,7 @@ def peak(trials):
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        standard.tables(columns_of_rows(pairs(trials)))
+        all_tables.tables(columns_of_rows(pairs(trials)))
         return tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
@@ -81,9 +81,9 @@ def test_rulings_without_what_they_used_take_less_memory_and_have_the_same_table
     rulings = columns.without_usage()
     assert columns.nbytes - rulings.nbytes > 7 * len(columns)  # the seconds, which all differ
     assert is_constant(rulings.seconds)
-    wanted = standard.tables(columns)
+    wanted = all_tables.tables(columns)
     assert [table.name for table in wanted if table.name == "costs"] == ["costs"]
-    assert standard.tables(rulings, spent=standard.costs(columns)) == wanted
+    assert all_tables.tables(rulings, spent=all_tables.costs(columns)) == wanted
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.booleans())

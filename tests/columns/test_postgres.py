@@ -1,9 +1,9 @@
 """A ledger on a PostgreSQL server gives the same columns and the same leaderboards as its copy in a file."""
 
-from fullbench.figures.leaderboard import tables
+from fullbench.analysis.boards.leaderboard import tables
 from fullbench.ledger.copies.copy_between_databases import Copying
 from fullbench.ledger.ledger import Ledger
-from tests.figures.test_doors import ledger_of
+from tests.analysis.test_doors import ledger_of
 
 
 def test_a_server_and_a_file_give_the_same_columns(postgres, tmp_path):

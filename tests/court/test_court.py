@@ -13,7 +13,7 @@ from scipy import stats
 from fullbench.benchmarks.court.benchmark import court, court_of
 from fullbench.court.judges import FAVOURITE, simulated
 from fullbench.errors import InputError
-from fullbench.figures.leaderboard import tables as leaderboards
+from fullbench.analysis.boards.leaderboard import tables as leaderboards
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.record import Record
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import fullbench
 from fullbench.cli.app import app
 from fullbench.errors import InputError
-from fullbench.figures.cascades import decided
+from fullbench.analysis.views.cascade_verdicts import decided
 from fullbench.core.panel import Cascade
 from fullbench.core.verdict import Verdict
 from tests.scripted_server import ScriptedServer

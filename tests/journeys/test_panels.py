@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from fullbench import Cascade, InputError, Ledger, LedgerError, Panel
 from fullbench.cli.app import app
-from fullbench.figures.panels import rulings
+from fullbench.analysis.views.panel_verdicts import rulings
 from fullbench.core.verdict import Verdict
 from fullbench.web.app import create_app
 from fullbench.web.database import reading

@@ -182,7 +182,7 @@ def test_rankings_have_mean_ranks(site):
 
 def test_picture_ratings_are_means_of_each_picture(site):
     with Ledger(site.ledger, read_only=True) as ledger:
-        from fullbench.figures.joined import joined
+        from fullbench.analysis.people.joined_votes import joined
 
         part = joined(ledger.columns(["human"])).columns
     rated = {}

@@ -14,12 +14,12 @@ import pytest
 import fullbench
 from fullbench.benchmarks.align_mm.lengths import UNITS
 from fullbench.benchmarks.mj_bench.evenness import FIGURES as EVENNESS
-from fullbench.figures.judging import FIGURES
-from fullbench.figures.matches import CALLED, RULES, SAID
-from fullbench.figures.peers.methods import METHODS
-from fullbench.figures.peers.reviews import PARTS
-from fullbench.figures.places import MEAN, OVERALL, from_family, mean_heading, place, placed
-from fullbench.figures.score_agreement import FIGURES as CRITIC
+from fullbench.analysis.agreement.judges_with_people import FIGURES
+from fullbench.analysis.boards.matches_from_verdicts import CALLED, RULES, SAID
+from fullbench.analysis.peer_review.ranking_methods import METHODS
+from fullbench.analysis.peer_review.reviews_from_record import PARTS
+from fullbench.analysis.scope_text import MEAN, OVERALL, from_family, mean_heading, place, placed
+from fullbench.analysis.agreement.critic_with_people import FIGURES as CRITIC
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import HEADINGS, headings, moves, named, with_deviation
 from fullbench.core.note import Note, listed, pack, sentences, unpack, word

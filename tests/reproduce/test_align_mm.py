@@ -13,7 +13,7 @@ from sklearn.metrics import mean_absolute_error
 from fullbench.benchmarks.align_mm import published, release
 from fullbench.benchmarks.align_mm.bench import align_mm
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
-from fullbench.figures.score_agreement import SCALES, figures
+from fullbench.analysis.agreement.critic_with_people import SCALES, figures
 from fullbench.files.readers import read_rows
 from fullbench.core.reproduction import Reproduced, Reproduction
 

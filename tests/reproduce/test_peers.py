@@ -12,8 +12,8 @@ import pytest
 
 from fullbench import registry
 from fullbench.errors import InputError
-from fullbench.figures.leaderboard import Settings, boards
-from fullbench.figures.matches import RULES, settle
+from fullbench.analysis.boards.leaderboard import Settings, boards
+from fullbench.analysis.boards.matches_from_verdicts import RULES, settle
 from fullbench.core.reproduction import Reproduced
 from fullbench.studies.recorded import recorded
 

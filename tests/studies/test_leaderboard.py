@@ -11,8 +11,8 @@ import pytest
 
 from fullbench.benchmarks.visit_bench.asking import judge as visit_judge
 from fullbench.errors import InputError
-from fullbench.figures.leaderboard import boards
-from fullbench.figures.matches import settle
+from fullbench.analysis.boards.leaderboard import boards
+from fullbench.analysis.boards.matches_from_verdicts import settle
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.offline import OfflineModel
 from fullbench.core.call import Usage

@@ -10,8 +10,8 @@ import pytest
 from fullbench.benchmarks.mllm_judge.tables import tables as mllm_tables
 from fullbench.court.contestants import contestants
 from fullbench.court.sample import sample
-from fullbench.figures.peers.reviews import reviewers
-from fullbench.figures.peers.tables import tables
+from fullbench.analysis.peer_review.reviews_from_record import reviewers
+from fullbench.analysis.peer_review.peer_review_tables import tables
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat import ChatModel
 from fullbench.core.record import Record

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from fullbench.errors import InputError, Undefined
-from fullbench.figures.peers.methods import Terms
-from fullbench.figures.peers.truth import Truth
-from fullbench.figures.peers.warnings import ALPHA_EACH_OTHER, warned, warnings
+from fullbench.analysis.peer_review.ranking_methods import Terms
+from fullbench.analysis.peer_review.ground_truth import Truth
+from fullbench.analysis.peer_review.shared_bias_warnings import ALPHA_EACH_OTHER, warned, warnings
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.stats.peer_review.shared_bias import beside_truth, mutual
 from fullbench.studies.simulation.courts import Court, Setting, court

@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.court.simulated import Planted, SimulatedJudge
 from fullbench.errors import InputError
-from fullbench.figures.peers.methods import ROBUST
+from fullbench.analysis.peer_review.ranking_methods import ROBUST
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item

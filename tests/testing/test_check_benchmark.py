@@ -11,7 +11,7 @@ import pytest
 
 from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict, registry
 from fullbench.errors import InputError
-from fullbench.figures import standard
+from fullbench.analysis import all_tables
 from fullbench.judges.prompted import SLOTS
 from fullbench.judges.rules import LengthJudge
 from fullbench.judges.templates import Template
@@ -85,7 +85,7 @@ WHOLE = Benchmark(
     paper="a test",
     items=items,
     cases=cases,
-    tables=standard.tables,
+    tables=all_tables.tables,
     wording=wording,
     asking=lambda: "=== user\n{question}\n",
     hears=lambda judge, case: True,

@@ -11,8 +11,8 @@ from fullbench.audit import calibration, fooled, knowing, sight, steady, swaying
 from fullbench.audit.heard import Heard, heard
 from fullbench.columns.column_builder import columns_of
 from fullbench.errors import InputError
-from fullbench.figures import standard
-from fullbench.figures.card import Card
+from fullbench.analysis import all_tables
+from fullbench.analysis.judge_card import Card
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, listed, sentences, word
@@ -143,7 +143,7 @@ def audit_card(record: Record, found: Findings) -> Card:
         ],
         "Swayed": [swaying.sway_table(found.sways)],
         "Fooled": [fooled.fooled_table(found.fooled)],
-        "Faults and cost": [standard.faults(columns), standard.costs(columns)],
+        "Faults and cost": [all_tables.faults(columns), all_tables.costs(columns)],
     }  # fmt: skip
     filled = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
     return Card(found.judge, lead(found), {name: tables for name, tables in filled.items() if tables}, found.measures())

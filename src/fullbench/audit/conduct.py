@@ -12,7 +12,7 @@ from fullbench.audit.docket import docket, size_of
 from fullbench.audit.own import own_card
 from fullbench.audit.seats import seats
 from fullbench.errors import InputError
-from fullbench.figures.card import Card
+from fullbench.analysis.judge_card import Card
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.note import Note

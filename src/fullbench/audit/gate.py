@@ -35,8 +35,8 @@ from fullbench.audit import canaries
 from fullbench.audit import card as cards
 from fullbench.audit.seats import members_of
 from fullbench.errors import InputError
-from fullbench.figures import judging
-from fullbench.figures.leaderboard import Settings, boards
+from fullbench.analysis.agreement import judges_with_people
+from fullbench.analysis.boards.leaderboard import Settings, boards
 from fullbench.files.toml_files import read_toml
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.estimate import Estimate
@@ -160,8 +160,8 @@ def _agreement(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[C
     if shape not in {"pairs", "scores"}:
         raise InputError(f"agreement is on 'pairs' or 'scores'; found {shape!r}", path=path)
     for criterion, part in record.by("criterion").items():
-        meetings = judging.meet(part)
-        agreed = {entry_.shape: entry_.first for entry_ in judging.agreements(meetings, judge)}
+        meetings = judges_with_people.meet(part)
+        agreed = {entry_.shape: entry_.first for entry_ in judges_with_people.agreements(meetings, judge)}
         name = f"{judge}: agreement on {shape} ({criterion})"
         yield _compared(name, agreed.get(shape), entry["at_least"], more=True, sure=entry.get("sure", False))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.figures import clustered
+from fullbench.analysis import estimate_cells
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.record import Record
@@ -78,7 +78,7 @@ def share(values: Sequence[float], items: Sequence[str]) -> Estimate | None:
     if not values:
         return None
     _, places = np.unique(items, return_inverse=True)
-    return clustered.share(np.array(values, dtype=np.float64), places)
+    return estimate_cells.share(np.array(values, dtype=np.float64), places)
 
 
 def difference(values: Sequence[float], items: Sequence[str]) -> Estimate | None:
@@ -86,4 +86,4 @@ def difference(values: Sequence[float], items: Sequence[str]) -> Estimate | None
     if not values:
         return None
     _, places = np.unique(items, return_inverse=True)
-    return clustered.difference(np.array(values, dtype=np.float64), places, (-1.0, 1.0))
+    return estimate_cells.difference(np.array(values, dtype=np.float64), places, (-1.0, 1.0))

@@ -18,8 +18,8 @@ from fullbench.audit.heard import Heard, difference, heard, of, share
 from fullbench.columns.column_builder import columns_of
 from fullbench.court.words import Language
 from fullbench.errors import InputError
-from fullbench.figures import standard
-from fullbench.figures.card import Card
+from fullbench.analysis import all_tables
+from fullbench.analysis.judge_card import Card
 from fullbench.core.case import Case
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
@@ -186,7 +186,7 @@ def own_card(record: Record, judge: str) -> Card:
     sections = {
         "Sees": [own_table(seen)],
         "Swayed": [swaying.sway_table(sways)],
-        "Faults and cost": [standard.faults(columns), standard.costs(columns)],
+        "Faults and cost": [all_tables.faults(columns), all_tables.costs(columns)],
     }
     filled = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
     measures = {

@@ -30,7 +30,7 @@ from fullbench.cli.common import (
 
 if TYPE_CHECKING:
     from fullbench.audit.card import Findings
-    from fullbench.figures.card import Card
+    from fullbench.analysis.judge_card import Card
     from fullbench.core.case import Case
     from fullbench.core.table import Table
 

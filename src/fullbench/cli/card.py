@@ -54,9 +54,9 @@ def card(
         fullbench card CogVLM --benchmark mllm-as-a-judge --data mllm-as-a-judge --by dataset --out card.html
     """
     from fullbench.columns.verdict_columns import Columns
-    from fullbench.figures import narrow
-    from fullbench.figures.card import card as judge_card
-    from fullbench.figures.joined import rule_of
+    from fullbench.analysis import verdicts_from_columns
+    from fullbench.analysis.judge_card import card as judge_card
+    from fullbench.analysis.people.joined_votes import rule_of
     from fullbench.files.item_files import read_verdicts
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
@@ -82,8 +82,8 @@ def card(
             columns = seated.columns(book, beside=voted, study=chosen, pilots=pilot)
             # What the other judges used is on no card: without it a card of many verdicts takes half of the memory.
             heard, columns = columns.of(judge=judge), columns.without_usage()
-            compared = narrow.rows_beside(columns, people, book.items_of_tagged(LENGTHENS))
-            record = book.beside(narrow.narrow(compared), study=chosen).ordered()
+            compared = verdicts_from_columns.rows_beside(columns, people, book.items_of_tagged(LENGTHENS))
+            record = book.beside(verdicts_from_columns.narrow(compared), study=chosen).ordered()
     kin = [_contestant(name, record.contestants) for name in own or ()]
     built = judge_card(
         record, judge, people=people, tags=tags or (), own=kin, columns=columns, heard=heard, rule=joining,

@@ -106,7 +106,7 @@ def export(
         _plugin(kind, out, ledger, [*(options or []), *([f"judge={judge}"] if judge else [])], study or None)
         return
     from fullbench.errors import InputError
-    from fullbench.figures import subsets
+    from fullbench.analysis import right_and_wrong_cases
     from fullbench.studies.export import export as write
     from fullbench.studies.recorded import recorded
     from fullbench.studies.sight import lacking
@@ -137,7 +137,7 @@ def export(
     if subset is not None and judge is not None:
         if subset not in {"hq", "hard"}:
             raise InputError(f"unknown subset {subset!r}; known: hq, hard")
-        record = subsets.subset(record, judge, "hq" if subset == "hq" else "hard", people=people)
+        record = right_and_wrong_cases.subset(record, judge, "hq" if subset == "hq" else "hard", people=people)
     counts = write(record, out, benchmark=name, people=people, chosen=subset is not None)
     show(tables, as_json=False)
     say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")

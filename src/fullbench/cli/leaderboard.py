@@ -306,9 +306,9 @@ def show_board(
     from dataclasses import replace
 
     from fullbench.errors import InputError
-    from fullbench.figures import corrected as corrections
-    from fullbench.figures import joint
-    from fullbench.figures.matches import one_judge
+    from fullbench.analysis.people import corrected_leaderboards as corrections
+    from fullbench.analysis.boards import joint_leaderboard
+    from fullbench.analysis.boards.matches_from_verdicts import one_judge
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.text import length_of
     from fullbench.core.verdict import PEOPLE
@@ -336,7 +336,7 @@ def show_board(
         tables: list[Table] = []
         if together:
             lengths = {key: length_of(response.text) for key, response in around.responses.items()}
-            tables += joint.tables(everybody, lengths)
+            tables += joint_leaderboard.tables(everybody, lengths)
         if not together or judge is not None or len(judges) == 1:
             who = one_judge(judges or ruled, judge)
             chosen = board_tables.settings(rule, ties, seed, reference, visible=visible)

@@ -23,7 +23,7 @@ from fullbench.cli.common import (
 )
 from fullbench.cli.common import show as show_tables
 from fullbench.errors import InputError
-from fullbench.figures.from_cache import FromCache
+from fullbench.analysis.verdict_cost import FromCache
 from fullbench.files.writers import Columns
 from fullbench.core.call import Usage
 from fullbench.core.column_labels import headings
@@ -125,8 +125,8 @@ def export(
 
     Example: fullbench ledger export study.ledger --to verdicts.csv --judge human
     """
-    from fullbench.figures.analyses import analyses, hearings
-    from fullbench.figures.doubt import queue
+    from fullbench.analysis.judge_texts_as_responses import analyses, hearings
+    from fullbench.analysis.people.doubtful_cases import queue
     from fullbench.files.annotation_tools import read_labels, write_labels
     from fullbench.files.item_files import write_items, write_responses, write_rows, write_verdicts
     from fullbench.studies.seated import judges_named
@@ -175,8 +175,8 @@ def tables(
     Example: fullbench ledger tables verdicts.parquet --out tables.md
     """
     from fullbench.columns.columns_from_parquet import columns_of_parquet
-    from fullbench.figures import standard
-    from fullbench.figures.between import between
+    from fullbench.analysis import all_tables
+    from fullbench.analysis.agreement.between_judges import between
     from fullbench.ledger.lake.parquet_exports import is_lake
     from fullbench.studies import seated
 
@@ -190,9 +190,9 @@ def tables(
             columns, bill, source = seated.columns(opened, study=study), opened.bill(), opened.place
     if not len(columns):
         raise InputError(f"{source}: there is no verdict in it")
-    spent = standard.costs(columns)
+    spent = all_tables.costs(columns)
     columns = columns.without_usage()
-    figures = standard.tables(columns, seed=seed, corrected=corrected, spent=spent)
+    figures = all_tables.tables(columns, seed=seed, corrected=corrected, spent=spent)
     figures += [between(columns), _answers(bill)]
     show_tables([table for table in figures if table.rows], as_json=as_json, out=out)
 

@@ -167,7 +167,7 @@ def _numbers(text: str | None) -> list[int] | None:
 
 def _gamma(text: str) -> list[float]:
     from fullbench.errors import InputError
-    from fullbench.figures.peers.reviews import PARTS
+    from fullbench.analysis.peer_review.reviews_from_record import PARTS
 
     try:
         numbers = [float(word) for word in text.split(",")]

@@ -311,7 +311,7 @@ def show_study(
 ) -> None:
     """How a study stands: contestants, agreement, and each person's quality."""
     settings = settings_of(database, data)
-    from fullbench.figures.joined import rule_of
+    from fullbench.analysis.people.joined_votes import rule_of
     from fullbench.web.people import quality, results, studies
     from fullbench.web.people.tally import counted, names
 
@@ -428,7 +428,7 @@ def next_pairs(
 
         fullbench people next --ledger fullbench.ledger --votes 100 --to ask.jsonl
     """
-    from fullbench.figures.asking import queue
+    from fullbench.analysis.people.next_pairs_to_vote_on import queue
     from fullbench.files.item_files import write_rows
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import PEOPLE

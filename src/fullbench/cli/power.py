@@ -46,7 +46,7 @@ def power(
     """
     from fullbench.columns.verdict_columns import FAMILIES
     from fullbench.errors import InputError
-    from fullbench.figures import power as figures
+    from fullbench.analysis.people import votes_needed as figures
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies import seated

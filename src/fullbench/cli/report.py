@@ -87,9 +87,9 @@ def report(
     """
     from fullbench.columns.column_builder import columns_of
     from fullbench.errors import InputError
-    from fullbench.figures.doubt import settled
-    from fullbench.figures.joined import rule_of
-    from fullbench.figures.standard import costs, tables
+    from fullbench.analysis.people.doubtful_cases import settled
+    from fullbench.analysis.people.joined_votes import rule_of
+    from fullbench.analysis.all_tables import costs, tables
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
     from fullbench.reports.imprint import Imprint
@@ -139,7 +139,7 @@ def report(
         who = seated.settled_by(book, judges or None, study=study, pilots=pilot)
         shown = seated.noted(book, [*shown, *who], columns, study=study, pilots=pilot)
         if about is not None:
-            from fullbench.figures.about import with_about
+            from fullbench.analysis.boards.contestant_facts import with_about
             from fullbench.studies.about import read_about
 
             shown = with_about(shown, read_about(about))

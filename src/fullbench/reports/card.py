@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.figures.card import Card
+from fullbench.analysis.judge_card import Card
 
 if TYPE_CHECKING:
     from fullbench.reports.page import Exhibit

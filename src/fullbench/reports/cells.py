@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from fullbench.figures.gaps import EMPTY
+from fullbench.analysis.estimate_cells import EMPTY
 from fullbench.hygiene import neutral
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import HEADINGS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.figures.about import RANK
+from fullbench.analysis.boards.contestant_facts import RANK
 from fullbench.files.readers import read_rows
 from fullbench.core.table import Cell
 

@@ -9,9 +9,9 @@ from typing import get_args
 
 from fullbench.columns.verdict_columns import Columns
 from fullbench.errors import InputError
-from fullbench.figures.leaderboard import Settings
-from fullbench.figures.matches import RULES
-from fullbench.figures.standings import standings
+from fullbench.analysis.boards.leaderboard import Settings
+from fullbench.analysis.boards.matches_from_verdicts import RULES
+from fullbench.analysis.boards.leaderboard_details import standings
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Table

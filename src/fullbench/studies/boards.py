@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from fullbench.errors import InputError
-from fullbench.figures.leaderboard import Settings
+from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.files.item_files import read_responses
 from fullbench.files.picture_access_policy import allowing, without_pictures
 from fullbench.ledger.ledger import Ledger

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from fullbench.errors import InputError, ModelError, UserError
-from fullbench.figures.about import with_about
-from fullbench.figures.panels import with_views
+from fullbench.analysis.boards.contestant_facts import with_about
+from fullbench.analysis.views.panel_verdicts import with_views
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import ballot
 from fullbench.core.benchmark import Benchmark
@@ -287,7 +287,7 @@ class Conductor:
             shown = self.tables(record, ledger)
             comparing = any(len(verdict.contestants) > 1 for verdict in record)
         else:
-            from fullbench.figures.standard import tables
+            from fullbench.analysis.all_tables import tables
             from fullbench.studies.narrow import read, with_due
 
             ruled, digest = read(self._ruled(ledger, responses))
@@ -382,15 +382,16 @@ class Conductor:
     def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
         """The study's tables; what is due and what failed calls cost stands in them, or beside a benchmark's own."""
         from fullbench.columns.column_builder import columns_of
-        from fullbench.figures import cascades, standard
+        from fullbench.analysis.views import cascade_verdicts
+        from fullbench.analysis import all_tables
         from fullbench.studies.narrow import with_due
 
         columns = with_due(columns_of(record), ledger, self.judges)
         due, failed = columns.due, columns.failed
-        who = [cascades.table(named, record.verdicts)] if (named := cascades.among(self.views)) else []
+        who = [cascade_verdicts.table(named, record.verdicts)] if (named := cascade_verdicts.among(self.views)) else []
         if self.benchmark is None:
-            return [*standard.tables(columns, seed=self.study.seed), *who, *self.odd]
-        missing = [standard.faults(columns, together=True), standard.costs(columns)] if due or failed else []
+            return [*all_tables.tables(columns, seed=self.study.seed), *who, *self.odd]
+        missing = [all_tables.faults(columns, together=True), all_tables.costs(columns)] if due or failed else []
         return [*self.benchmark.tables(record), *who, *self.odd, *missing]
 
 

@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from fullbench.errors import InputError
-from fullbench.figures.leaderboard import Settings, battles
-from fullbench.figures.matches import Matches, settle
+from fullbench.analysis.boards.leaderboard import Settings, battles
+from fullbench.analysis.boards.matches_from_verdicts import Matches, settle
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Unpack
 
 from fullbench.errors import InputError
-from fullbench.figures.peers.benchmark import benchmark, by_key
-from fullbench.figures.peers.methods import Terms
-from fullbench.figures.peers.reviews import GAMMA, Gamma
-from fullbench.figures.peers.truth import Truth, in_this_order
+from fullbench.analysis.peer_review.scores_from_answer_key import benchmark, by_key
+from fullbench.analysis.peer_review.ranking_methods import Terms
+from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma
+from fullbench.analysis.peer_review.ground_truth import Truth, in_this_order
 from fullbench.judges.peer_review import asking, design, keyed
 from fullbench.judges.peer_review.wording import Wording, shipped
 from fullbench.judges.prompted import Mode, PromptedJudge
@@ -318,7 +318,7 @@ class PeerReview:
 
     def tables(self, record: Record, responses: Sequence[Response] = ()) -> list[Table]:
         """Rankings, reviewers, convergence, ablations; nothing where no review was kept yet."""
-        from fullbench.figures.peers.tables import tables
+        from fullbench.analysis.peer_review.peer_review_tables import tables
 
         if not len(record):
             return []

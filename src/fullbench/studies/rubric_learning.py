@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import InputError, Undefined
-from fullbench.figures.clustered import scale_of
+from fullbench.analysis.estimate_cells import scale_of
 from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate

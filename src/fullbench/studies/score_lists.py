@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.figures.peers.truth import Truth, given_scores
+from fullbench.analysis.peer_review.ground_truth import Truth, given_scores
 from fullbench.files.readers import read_rows
 from fullbench.files.release_rows import Row
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from fullbench.columns.verdict_columns import Columns
 from fullbench.errors import InputError
-from fullbench.figures import cascades
-from fullbench.figures.leaderboard import Settings
-from fullbench.figures.means import tables as mean_tables
-from fullbench.figures.panels import rulings, with_views
-from fullbench.figures.viewing import Place
+from fullbench.analysis.views import cascade_verdicts
+from fullbench.analysis.boards.leaderboard import Settings
+from fullbench.analysis.boards.mean_leaderboards import tables as mean_tables
+from fullbench.analysis.views.panel_verdicts import rulings, with_views
+from fullbench.analysis.views.member_verdicts import Place
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.note import Note
 from fullbench.core.panel import View, is_view
@@ -87,9 +87,9 @@ def settled_by(
 ) -> list[Table]:
     """Who settled what of each cascade, where there is one."""
     tables = [
-        cascades.table([view], _heard(ledger, view, name, pilots))
+        cascade_verdicts.table([view], _heard(ledger, view, name, pilots))
         for name in ([ledger.one_study(study)] if study or ledger.study_named else ledger.studies())
-        for view in cascades.among(_wanted(ledger, judges))
+        for view in cascade_verdicts.among(_wanted(ledger, judges))
     ]
     return [table for table in tables if table.rows]
 
@@ -97,11 +97,11 @@ def settled_by(
 def waiting(ledger: Ledger, cascade: str, *, study: str | None = None) -> set[Place]:
     """What a cascade leaves to people, who have not voted on it yet."""
     (name,) = judges_named(ledger, [cascade])
-    known = {view.name: view for view in cascades.among(ledger.views())}
+    known = {view.name: view for view in cascade_verdicts.among(ledger.views())}
     if name not in known:
         there = ", ".join(known) or "none"
         raise InputError(f"there is no cascade {cascade!r} in {ledger.place}; there are: {there}")
-    return cascades.pending(known[name], _heard(ledger, known[name], study or ledger.one_study(study), pilots=False))
+    return cascade_verdicts.pending(known[name], _heard(ledger, known[name], study or ledger.one_study(study), pilots=False))
 
 
 def around(ledger: Ledger, columns: Columns, *, study: str | None = None) -> Record:

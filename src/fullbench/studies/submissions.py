@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.figures.history import Step, table
-from fullbench.figures.leaderboard import Settings
-from fullbench.figures.leaderboard import boards as boards_of
+from fullbench.analysis.boards.rank_history import Step, table
+from fullbench.analysis.boards.leaderboard import Settings
+from fullbench.analysis.boards.leaderboard import boards as boards_of
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item

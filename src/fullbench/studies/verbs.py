@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, overload
 
 from fullbench.errors import DataWarning, DueWarning, InputError
-from fullbench.figures import card as cards
-from fullbench.figures import standard
-from fullbench.figures.panels import with_views
+from fullbench.analysis import judge_card as cards
+from fullbench.analysis import all_tables
+from fullbench.analysis.views.panel_verdicts import with_views
 from fullbench.files.dataframes import items_of, labels_of, responses_of
 from fullbench.files.picture_access_policy import allowing
 from fullbench.ledger.ledger import Ledger
@@ -308,10 +308,10 @@ def report(
     if isinstance(verdicts, Record):
         if study is not None:
             raise InputError("a record is of one study already; give the ledger to choose one")
-        return Tables(standard.tables(verdicts, against=against, corrected=corrected, seed=seed))
+        return Tables(all_tables.tables(verdicts, against=against, corrected=corrected, seed=seed))
     with _open(verdicts, read_only=True) as book:
         columns = seated.columns(book, study=study)
-        shown = standard.tables(columns, against=against, corrected=corrected, seed=seed)
+        shown = all_tables.tables(columns, against=against, corrected=corrected, seed=seed)
         shown = with_seams(shown, book, study)
         who = seated.settled_by(book, study=study)
         return Tables(seated.noted(book, [*shown, *who], columns, study=study))

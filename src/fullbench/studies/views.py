@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from fullbench.errors import InputError
-from fullbench.figures.cascades import for_the_large
+from fullbench.analysis.views.cascade_verdicts import for_the_large
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge

@@ -18,9 +18,9 @@ from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release import case_of
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
 from fullbench.errors import InputError
-from fullbench.figures import score_agreement as agreement
-from fullbench.figures.score_agreement import SCALES, before_after, figures, scale_of
-from fullbench.figures.splits import split
+from fullbench.analysis.agreement import critic_with_people as agreement
+from fullbench.analysis.agreement.critic_with_people import SCALES, before_after, figures, scale_of
+from fullbench.analysis.critic_train_test_split import split
 from fullbench.judges import critic as asking
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.blind import Blind

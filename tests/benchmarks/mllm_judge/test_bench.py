@@ -15,8 +15,8 @@ from fullbench.benchmarks.mllm_judge.rows import Review
 from fullbench.benchmarks.mllm_judge.sources import SAMPLE
 from fullbench.benchmarks.mllm_judge.tables import family
 from fullbench.errors import Undefined
-from fullbench.figures.judging import meet
-from fullbench.figures.probes import LENGTHENS
+from fullbench.analysis.agreement.judges_with_people import meet
+from fullbench.analysis.bias.bias_probes import LENGTHENS
 from fullbench.judges.prompted import Example
 from fullbench.core.model import Reply
 from fullbench.core.record import Record

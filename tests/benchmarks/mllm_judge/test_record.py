@@ -14,7 +14,7 @@ from fullbench.benchmarks.mllm_judge.cells import cells
 from fullbench.benchmarks.mllm_judge.record import assemble, released_items
 from fullbench.benchmarks.mllm_judge.release import THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.rows import marks, trimmed, written
-from fullbench.figures.judging import by_tag, meet, order
+from fullbench.analysis.agreement.judges_with_people import by_tag, meet, order
 from fullbench.core.record import Record
 from fullbench.stats.agreement.ranking_agreement import edit_distance
 from fullbench.studies.export import export

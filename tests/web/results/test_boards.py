@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import t
 
-from fullbench.figures import standard
+from fullbench.analysis import all_tables
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Score
 from fullbench.core.case import Case
@@ -39,7 +39,7 @@ def test_a_board_shows_what_the_report_shows(refreshed, ledger):
     """The same rank, value, interval and n in every cell, judge by judge, criterion by criterion, family by family."""
     expected = {
         tuple(table.source.get(name, "default") for name in ("study", "judge", "criterion", "family")): table
-        for table in standard.tables(ledger.columns())
+        for table in all_tables.tables(ledger.columns())
         if table.name.startswith("leaderboard")
     }
     seen = set()

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from sqlalchemy import func, inspect, select
 
-from fullbench.figures.judging import meet
+from fullbench.analysis.agreement.judges_with_people import meet
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case

@@ -10,7 +10,7 @@ from statistics import fmean
 from fullbench.benchmarks.align_mm.release import BALLOT
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS, Category
 from fullbench.errors import Undefined
-from fullbench.figures.splits import seed_of
+from fullbench.analysis.critic_train_test_split import seed_of
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.record import Record

@@ -10,7 +10,7 @@ from typing import Any
 from fullbench.benchmarks.align_mm.drawing import picture
 from fullbench.benchmarks.align_mm.release import case_of
 from fullbench.benchmarks.align_mm.tasks import task_of
-from fullbench.figures.splits import split
+from fullbench.analysis.critic_train_test_split import split
 from fullbench.files.readers import read_rows
 from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.core.item import Item, Turn

@@ -12,9 +12,10 @@ from fullbench.benchmarks.align_mm.lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.marks import Marks, by_task, marks
 from fullbench.benchmarks.align_mm.quadrants import INFINITE, quadrants
 from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
-from fullbench.figures import repeats, standard
-from fullbench.figures import score_agreement as agreement
-from fullbench.figures.gaps import Gaps
+from fullbench.analysis.agreement import repeats_and_orders
+from fullbench.analysis import all_tables
+from fullbench.analysis.agreement import critic_with_people as agreement
+from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note
@@ -37,9 +38,9 @@ def tables(record: Record, *, split: tuple[float, float] | None = None, seed: in
             shown += judged(judge, sheets, split=split, seed=seed)
     if PEOPLE in known.judges:
         shown += agreement.tables(known, seed=seed)
-    shown += repeats.tables(known, together=True, seed=seed)
+    shown += repeats_and_orders.tables(known, together=True, seed=seed)
     shown += [lengths(known.items.values(), known.responses.values()), *distributions(list(known.items.values()))]
-    shown += [standard.faults(known, together=True), standard.costs(known)]
+    shown += [all_tables.faults(known, together=True), all_tables.costs(known)]
     return [table for table in shown if table.rows]
 
 

@@ -24,8 +24,8 @@ from fullbench.benchmarks.court.recovered import (
 )
 from fullbench.court.judges import FAVOURITE, simulated
 from fullbench.court.simulated import SimulatedJudge
-from fullbench.figures import clustered
-from fullbench.figures.leaderboard import Settings, boards
+from fullbench.analysis import estimate_cells
+from fullbench.analysis.boards.leaderboard import Settings, boards
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note
@@ -251,7 +251,7 @@ def _faults(record: Record, planted: dict[str, SimulatedJudge]) -> Table:
     for judge, counts in record.faults().items():
         own = record.where(judge=judge)
         _, item = np.unique([verdict.item for verdict in own], return_inverse=True)
-        lost = clustered.share(np.array([float(verdict.fault is not None) for verdict in own]), item)
+        lost = estimate_cells.share(np.array([float(verdict.fault is not None) for verdict in own]), item)
         share = planted[judge].planted.faults if judge in planted else None
         rows.append([judge, counts["verdicts"], *(counts[fault] for fault in FAULTS), lost, share])
     return Table(

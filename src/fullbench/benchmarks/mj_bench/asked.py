@@ -22,7 +22,7 @@ from fullbench.benchmarks.mj_bench.preferences import (
     judged_pairs,
 )  # fmt: skip
 from fullbench.court.making.pairs import CHOSEN
-from fullbench.figures.gaps import Gaps
+from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note
 from fullbench.core.record import Record

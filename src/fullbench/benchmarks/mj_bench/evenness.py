@@ -18,7 +18,7 @@ import numpy as np
 
 from fullbench.benchmarks.mj_bench.names import AXES, SHORT
 from fullbench.errors import Undefined
-from fullbench.figures.gaps import Gaps
+from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.record import Record

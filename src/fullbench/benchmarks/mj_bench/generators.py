@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fullbench.figures import clustered
-from fullbench.figures.joined import joined_record
+from fullbench.analysis import estimate_cells
+from fullbench.analysis.people.joined_votes import joined_record
 from fullbench.core.ballot import Score, ballot
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
@@ -68,8 +68,8 @@ def _rows(verdicts: Iterable[Verdict]) -> list[list[Cell]]:
         tied = sum(other == mean_ranks[name] for other in mean_ranks.values())
         rows.append([
             str(ahead + 1) if tied == 1 else f"{ahead + 1}-{ahead + tied}", name,
-            clustered.mean(np.array([mark for _, mark, _ in marks[name]]), items),
-            clustered.mean(np.array([rank for _, _, rank in marks[name]]), items),
+            estimate_cells.mean(np.array([mark for _, mark, _ in marks[name]]), items),
+            estimate_cells.mean(np.array([rank for _, _, rank in marks[name]]), items),
         ])  # fmt: skip
     return rows
 

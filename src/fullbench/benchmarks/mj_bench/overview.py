@@ -8,7 +8,7 @@ from functools import partial
 from fullbench.benchmarks.mj_bench.evenness import FIGURES
 from fullbench.benchmarks.mj_bench.names import OWN_UNITS, USUAL
 from fullbench.benchmarks.mj_bench.preferences import FIRST, SECOND, SINGLE, accuracy, judged_pairs
-from fullbench.figures.gaps import Gaps
+from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note
 from fullbench.core.record import Record

@@ -11,7 +11,7 @@ from statistics import fmean
 from fullbench.benchmarks.mj_bench.names import SHORT, STORED
 from fullbench.court.making.pairs import CHOSEN, REJECTED
 from fullbench.errors import Undefined
-from fullbench.figures.gaps import Gaps
+from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word

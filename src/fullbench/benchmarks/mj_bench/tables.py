@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fullbench.benchmarks.mj_bench import asked, evenness, generators, overview, preferences
-from fullbench.figures import standard
+from fullbench.analysis import all_tables as standard
 from fullbench.core.record import Record
 from fullbench.core.table import Table
 

@@ -9,8 +9,8 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.figures import clustered
-from fullbench.figures.judging import Met
+from fullbench.analysis import estimate_cells
+from fullbench.analysis.agreement.judges_with_people import Met
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note, word
@@ -70,7 +70,7 @@ def scores(record: Record) -> Table:
         ]
         _, items = np.unique([item for _, item in marks] or [""], return_inverse=True)
         for score in range(1, 6) if marks else ():
-            share = clustered.share(np.array([float(mark == score) for mark, _ in marks]), items)
+            share = estimate_cells.share(np.array([float(mark == score) for mark, _ in marks]), items)
             rows.append([judge, score, share])
     title = Note("mllm-judge.drawings.title.scores", "How often each score is given")
     hint = {"kind": "densities", "x": "mark", "value": "share", "label": "judge"}
@@ -153,7 +153,7 @@ def favours(meetings: Met) -> Table:
             gaps[pairing.verdict.contestants[0]].append((pairing.marks[0] - pairing.other[0], pairing.verdict.item))
         for contestant, each in sorted(gaps.items()):
             _, items = np.unique([item for _, item in each], return_inverse=True)
-            rows.append([judge, contestant, clustered.difference(np.array([gap for gap, _ in each]), items)])
+            rows.append([judge, contestant, estimate_cells.difference(np.array([gap for gap, _ in each]), items)])
     title = Note("mllm-judge.drawings.title.favours", "Marks above people's, by contestant")
     hint = {"kind": "heat", "row": "judge", "column": "contestant", "value": "difference"}
     return Table("favours", title, headings("judge", "contestant", "difference"), rows, (), {}, hint)

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from fullbench.errors import Undefined
-from fullbench.figures import clustered
+from fullbench.analysis import estimate_cells
 from fullbench.core.rubric import HALLUCINATES, REVIEW_BALLOTS, is_review
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
@@ -158,4 +158,4 @@ def _share(hits: Sequence[tuple[Ruling, bool]], rulings: Mapping[str, Verdict]) 
         return None
     owners = [rulings[case].item if case in rulings else case for (case, _), _ in hits]
     _, items = np.unique(owners, return_inverse=True)
-    return clustered.share(np.array([float(hit) for _, hit in hits]), items)
+    return estimate_cells.share(np.array([float(hit) for _, hit in hits]), items)

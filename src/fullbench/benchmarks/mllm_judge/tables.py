@@ -7,7 +7,9 @@ from collections.abc import Collection
 from fullbench.benchmarks.mllm_judge import reviews
 from fullbench.benchmarks.mllm_judge.drawings import drawings
 from fullbench.columns.column_builder import columns_of
-from fullbench.figures import agreement_by_tag, among, judging, probes, repeats, standard
+from fullbench.analysis.agreement import by_tag, among_people, judges_with_people, repeats_and_orders
+from fullbench.analysis.bias import bias_probes
+from fullbench.analysis import all_tables
 from fullbench.core.rubric import is_review
 from fullbench.core.model import family_of
 from fullbench.core.record import Record
@@ -43,22 +45,22 @@ def tables(record: Record) -> list[Table]:
     """All tables that the record has something for."""
     heard = record.where(lambda verdict: not is_review(verdict))
     shown: list[Table] = []
-    meetings = judging.meet(heard) if PEOPLE in heard.judges else None
+    meetings = judges_with_people.meet(heard) if PEOPLE in heard.judges else None
     if meetings is not None:
         names = heard.contestants
 
         def kin(judge: str) -> set[str]:
             return {name for spelling in heard.spellings(judge) for name in family(spelling, names)}
 
-        shown += agreement_by_tag.agreement_tables(meetings, TAGS, p_values=True)
-        shown.append(agreement_by_tag.decided_by_all(meetings))
-        shown.append(probes.positions(meetings))
-        by_judge = (probes.probes(meetings, judge, own=kin(judge)) for judge in meetings.judges)
-        shown.append(probes.table(finding for findings in by_judge for finding in findings))
-    shown += repeats.tables(heard)
+        shown += by_tag.agreement_tables(meetings, TAGS, p_values=True)
+        shown.append(by_tag.decided_by_all(meetings))
+        shown.append(bias_probes.positions(meetings))
+        by_judge = (bias_probes.probes(meetings, judge, own=kin(judge)) for judge in meetings.judges)
+        shown.append(bias_probes.table(finding for findings in by_judge for finding in findings))
+    shown += repeats_and_orders.tables(heard)
     if len(heard) < len(record):
         shown += reviews.tables(record)
     shown += drawings(heard, meetings, shown)
-    shown.append(among.table(columns_of(record)))
-    shown += [standard.faults(heard, together=True), standard.costs(heard)]
+    shown.append(among_people.table(columns_of(record)))
+    shown += [all_tables.faults(heard, together=True), all_tables.costs(heard)]
     return [table for table in shown if table.rows]

@@ -18,7 +18,7 @@ def _benchmark(name: str, paper: str, released: str) -> Benchmark:
         paper=paper,
         items=Late("fullbench.benchmarks.upme.sample:items"),
         cases=Late("fullbench.judges.peer_review.asking:reviews"),
-        tables=Late("fullbench.figures.peers.tables:tables"),
+        tables=Late("fullbench.analysis.peer_review.peer_review_tables:tables"),
         wording=Late("fullbench.judges.peer_review.asking:wording"),
         bring=partial(Late("fullbench.benchmarks.upme.brought:bring"), released),
         reproduce=Late(f"fullbench.benchmarks.upme.{released}:reproduce"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fullbench.errors import Undefined
-from fullbench.figures.matches import settle
+from fullbench.analysis.boards.matches_from_verdicts import settle
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, sentence

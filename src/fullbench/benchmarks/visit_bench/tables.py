@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from fullbench.benchmarks.visit_bench import contents, people
 from fullbench.benchmarks.visit_bench.sources import REFERENCE, is_judged
-from fullbench.figures import references, standard
-from fullbench.figures.leaderboard import Settings, boards
-from fullbench.figures.matches import Rule
-from fullbench.figures.places import place, placed
-from fullbench.figures.standings import standings
+from fullbench.analysis.people import reference_checks
+from fullbench.analysis import all_tables
+from fullbench.analysis.boards.leaderboard import Settings, boards
+from fullbench.analysis.boards.matches_from_verdicts import Rule
+from fullbench.analysis.scope_text import place, placed
+from fullbench.analysis.boards.leaderboard_details import standings
 from fullbench.core.rubric import is_check, is_review
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
@@ -52,8 +53,8 @@ def tables(record: Record) -> list[Table]:
                 replace(table, name=f"{table.name}{behind}", title=placed(table.title, behind))
                 for table in (people.agreement(part), people.systems(part))
             ]
-    shown += [references.checked(every), labels(every), verified(every), *contents.tables(every.items.values())]
-    shown += [standard.faults(record, together=True), standard.costs(record)]
+    shown += [reference_checks.checked(every), labels(every), verified(every), *contents.tables(every.items.values())]
+    shown += [all_tables.faults(record, together=True), all_tables.costs(record)]
     return [table for table in shown if table.rows]
 
 

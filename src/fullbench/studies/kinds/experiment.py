@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Unpack
 
 from fullbench.errors import InputError
-from fullbench.figures.experiments import gains, right, sights
+from fullbench.analysis.experiment_tables import gains, right, sights
 from fullbench.files.item_files import read_items, write_items
 from fullbench.judges.writing import Composing, Describing, Lengthening, Writing, Written
 from fullbench.ledger.ledger import Ledger

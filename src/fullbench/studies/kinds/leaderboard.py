@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from fullbench.errors import InputError
-from fullbench.figures.leaderboard import Settings
+from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.table import Table
 from fullbench.studies import board_tables, boards, plan, specs

@@ -11,9 +11,9 @@ from fullbench.court.contestants import reviewers
 from fullbench.court.sample import sample
 from fullbench.court.truth import PictureTruth
 from fullbench.errors import InputError
-from fullbench.figures.peers.reviews import PARTS
-from fullbench.figures.peers.runs import Run, runs
-from fullbench.figures.peers.truth import Truth
+from fullbench.analysis.peer_review.reviews_from_record import PARTS
+from fullbench.analysis.peer_review.repeated_runs import Run, runs
+from fullbench.analysis.peer_review.ground_truth import Truth
 from fullbench.files.question_sets import read_questions
 from fullbench.judges.peer_review import asking
 from fullbench.judges.peer_review.asking import KEY

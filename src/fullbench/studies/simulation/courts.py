@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fullbench.court.simulated import TIE
 from fullbench.errors import InputError
-from fullbench.figures.peers.reviews import Reviews
+from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from fullbench.errors import InputError
-from fullbench.figures.score_agreement import SCALE, scale_of
+from fullbench.analysis.agreement.critic_with_people import SCALE, scale_of
 from fullbench.judges.critic import critic
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.judges.templates import Template

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fullbench.errors import InputError
-from fullbench.figures import score_agreement as agreement
-from fullbench.figures.gaps import Gaps
-from fullbench.figures.standard import faults
+from fullbench.analysis.agreement import critic_with_people as agreement
+from fullbench.analysis.estimate_cells import Gaps
+from fullbench.analysis.all_tables import faults
 from fullbench.files.readers import read_rows
 from fullbench.core.case import Case
 from fullbench.core.column_labels import headings

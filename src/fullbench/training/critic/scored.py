@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.figures.splits import INTERNAL, split
+from fullbench.analysis.critic_train_test_split import INTERNAL, split
 from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.core.case import Case
 from fullbench.core.digests import digest

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.figures.clustered import mean
+from fullbench.analysis.estimate_cells import mean
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Ballot, Choice
 from fullbench.core.call import Usage

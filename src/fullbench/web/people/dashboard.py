@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fullbench.figures import clustered
+from fullbench.analysis import estimate_cells
 from fullbench.core.estimate import Estimate
 from fullbench.stats.intervals.share_intervals import wilson
 from fullbench.web.people.tally import Vote
@@ -111,7 +111,7 @@ def _agreement(counted_votes: Sequence[Vote], length: float) -> dict[int, Estima
 
 def _share(counts: Sequence[tuple[int, int]]) -> Estimate:
     hits, sizes = (np.array(column, dtype=np.float64) for column in zip(*counts, strict=True))
-    return clustered.share_of(hits, sizes, np.arange(len(counts)))
+    return estimate_cells.share_of(hits, sizes, np.arange(len(counts)))
 
 
 def _square(counted_votes: Sequence[Vote], people: dict[str, str]) -> Square | None:

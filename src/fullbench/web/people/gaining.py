@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.figures import asking
+from fullbench.analysis.people import next_pairs_to_vote_on
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.note import Note
 from fullbench.core.verdict import ADJUDICATION, PEOPLE
@@ -36,7 +36,7 @@ def ordered(
         raise InputError(key("votes are asked for by their gain in a study of pairs that is made of a ledger"))
     columns = ledger.columns(study=ledger_study).of(criterion=study.rules.criterion)
     ruling = list(judges) or [judge for judge in columns.judges() if judge not in {PEOPLE, ADJUDICATION}]
-    queue = asking.queue(columns, ruling, planned=max(1, len(tasks)), seed=study.seed)
+    queue = next_pairs_to_vote_on.queue(columns, ruling, planned=max(1, len(tasks)), seed=study.seed)
     place = {_pair(ask.item, zip(ask.contestants, ask.samples, strict=True)): at for at, ask in enumerate(queue.asks)}
     placed = [
         (place.get(_pair(content.item.id, ((r.contestant, r.sample) for r in content.responses))), content)

@@ -11,8 +11,8 @@ from statistics import median
 import numpy as np
 from sqlalchemy import Connection, func, select
 
-from fullbench.figures import clustered
-from fullbench.figures.gaps import Gaps
+from fullbench.analysis import estimate_cells
+from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word
@@ -132,7 +132,7 @@ def _pairs_same(counted_votes: Sequence[Vote]) -> Estimate:
             tasks_pairs.append(len(labels) * (len(labels) - 1) // 2)
             tasks_same.append(sum(count * (count - 1) // 2 for count in Counter(labels).values()))
     same, pairs = np.array(tasks_same, dtype=np.float64), np.array(tasks_pairs, dtype=np.float64)
-    return clustered.share_of(same, pairs, np.arange(len(pairs))) if len(pairs) else wilson(0, 0)
+    return estimate_cells.share_of(same, pairs, np.arange(len(pairs))) if len(pairs) else wilson(0, 0)
 
 
 def _by_task(counted_votes: Sequence[Vote]) -> dict[int, list[str]]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from fullbench.columns.column_builder import columns_of
-from fullbench.figures import leaderboard, references
+from fullbench.analysis.boards import leaderboard
+from fullbench.analysis.people import reference_checks
 from fullbench.core.ballot import LETTERS
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
@@ -42,7 +43,7 @@ def contestants(connection: Connection, study: Study, rule: VoteRule = "default"
     verdicts = [verdict for _, verdict in heard]
     if checks:
         items = {case.item.id: case.item for case, _ in heard}
-        return [references.checked(Record(tuple(verdicts), items, {}))] if heard else []
+        return [reference_checks.checked(Record(tuple(verdicts), items, {}))] if heard else []
     tables = leaderboard.tables(columns_of(verdicts), leaderboard.Settings(votes=rule)) if verdicts else []
     return [
         replace(table, name=f"contestants-{place}" if place else "contestants") for place, table in enumerate(tables)

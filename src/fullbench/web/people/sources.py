@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.figures.places import OVERALL
+from fullbench.analysis.scope_text import OVERALL
 from fullbench.files.row_fields import Fields
 from fullbench.files.item_files import read_rows
 from fullbench.core.ballot import ballot

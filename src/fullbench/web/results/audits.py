@@ -8,7 +8,7 @@ from dataclasses import replace
 from fullbench.audit.card import audit_card, badge, beside, board, findings
 from fullbench.audit.conduct import study_of
 from fullbench.audit.seats import members_of
-from fullbench.figures.card import Card
+from fullbench.analysis.judge_card import Card
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Engine, delete, func, select
 
-from fullbench.figures.slices import GROUPS
+from fullbench.analysis.boards.head_to_head_and_slices import GROUPS
 from fullbench.core.digests import digest
 from fullbench.core.table import Table
 from fullbench.reports.tables import render, table_from_json

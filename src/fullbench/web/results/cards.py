@@ -17,8 +17,8 @@ import orjson
 from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.columns.verdict_columns import Columns
-from fullbench.figures import narrow, standard
-from fullbench.figures.card import card as judge_card
+from fullbench.analysis import verdicts_from_columns, all_tables
+from fullbench.analysis.judge_card import card as judge_card
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.note import pack, unpack
@@ -83,7 +83,7 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         if not going() or (not wanted and known.get(faults_name(study)) == everybody):
             continue
         columns, link = seated.columns(ledger, study=study), study if place else ""
-        table = boards.packed(figures.faults(standard.faults(columns), link))
+        table = boards.packed(figures.faults(all_tables.faults(columns), link))
         boards.keep(engine, "faults", faults_name(study), everybody, orjson.dumps(table).decode())
         if side_by_side := audits.audited_judges(ledger, study, link):
             body = orjson.dumps([boards.packed(linked) for linked in side_by_side]).decode()
@@ -143,14 +143,14 @@ class Source:
 def compared(connection: Connection, ledger: Ledger, study: str, columns: Columns) -> Source:
     """The verdicts of a study beside people's; where they are very many, those on items drawn at random."""
     tags = list(boards.item_tags(connection, studies(connection)[study], GROUPS))
-    there = narrow.rows_beside(columns, PEOPLE, ledger.items_of_tagged(LENGTHENS))
+    there = verdicts_from_columns.rows_beside(columns, PEOPLE, ledger.items_of_tagged(LENGTHENS))
     total, drawn = len(there), there
     if total > MOST:
         items = np.unique(there.item).tolist()
         chosen = np.zeros(len(there.names["item"]), dtype=np.bool_)
         chosen[random.Random(0).sample(items, max(1, len(items) * MOST // total))] = True
         drawn = there.rows(chosen[there.item.astype(np.int64)])
-    record = ledger.beside(narrow.narrow(drawn), study=study).ordered()
+    record = ledger.beside(verdicts_from_columns.narrow(drawn), study=study).ordered()
     if (judged := blindness.withheld(connection, None)) is not None:
         i = tables.items.c
         names = set(connection.execute(select(i.name).where(i.id.in_(judged))).scalars())
@@ -174,7 +174,7 @@ def compute(connection: Connection, source: Source, columns: Columns, judge: str
     sections = [
         (title, [linked(table) for table in some]) for title, some in report.sections.items() if title != "Leaderboard"
     ]
-    orders = standard.orders(columns.of(judge=judge))
+    orders = all_tables.orders(columns.of(judge=judge))
     if orders.rows:
         sections.append(("Orders", [linked(orders)]))
     return Card(judge, report.lead, source.sampled, source.total, sections)

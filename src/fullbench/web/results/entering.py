@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, delete, select
 
-from fullbench.figures.judging import shape
+from fullbench.analysis.agreement.judges_with_people import shape
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.digests import digest

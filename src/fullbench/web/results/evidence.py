@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fullbench.figures.judging import UNTAGGED
-from fullbench.figures.places import OVERALL
+from fullbench.analysis.agreement.judges_with_people import UNTAGGED
+from fullbench.analysis.scope_text import OVERALL
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table

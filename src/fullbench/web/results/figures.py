@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from fullbench.columns.column_builder import case_numbers
 from fullbench.columns.verdict_columns import Columns, Family
-from fullbench.figures import corrected, history, leaderboard, slices
-from fullbench.figures.places import ballot_of, from_family, placed
-from fullbench.figures.slices import Slice
+from fullbench.analysis.people import corrected_leaderboards
+from fullbench.analysis.boards import rank_history, leaderboard, head_to_head_and_slices
+from fullbench.analysis.scope_text import ballot_of, from_family, placed
+from fullbench.analysis.boards.head_to_head_and_slices import Slice
 from fullbench.core.column_labels import headings
 from fullbench.core.table import Cell, Table
 from fullbench.web.results.boards import Board, Linked, Links
@@ -77,7 +78,7 @@ def compute(columns: Columns, subject: Subject, tags: Tags, times: Times | None 
         linked.append(_leaderboard(board, parts[family], subject, several=several))
         closer += _closer(board, subject, tags, several=several)
         at = None if times is None else times.behind(parts[family])
-        if at is not None and (went := history.daily(parts[family], key, at)) is not None:
+        if at is not None and (went := rank_history.daily(parts[family], key, at)) is not None:
             went_by = _of_contestants(went, _asked(subject, family))
             closer.append(_named(went_by, family) if several else went_by)
     if not is_panel(subject.judge):
@@ -87,10 +88,10 @@ def compute(columns: Columns, subject: Subject, tags: Tags, times: Times | None 
 
 def _signed(columns: Columns, subject: Subject, linked: Sequence[Linked]) -> list[Linked]:
     """Leaderboards, then what people's votes make of them: of this judge, or on people's own board of all judges."""
-    signed = corrected.opinions(columns, [leader.table for leader in linked])
+    signed = corrected_leaderboards.opinions(columns, [leader.table for leader in linked])
     where = columns.of(study=subject.study, criterion=subject.criterion)
     together = is_person(subject.judge)
-    corrections = corrected.tables(where, judges=[] if together else [subject.judge], together=together)
+    corrections = corrected_leaderboards.tables(where, judges=[] if together else [subject.judge], together=together)
     return [
         *(replace(leader, table=table) for leader, table in zip(linked, signed, strict=True)),
         *(_of_contestants(table, _behind(table, subject, together=together)) for table in corrections),
@@ -122,7 +123,7 @@ def _asked(subject: Subject, family: Family) -> partial[Filter]:
 def _leaderboard(board: leaderboard.Board, part: Columns, subject: Subject, *, several: bool) -> Linked:
     family = board.key.family
     table = board.table(f"leaderboard, {family}" if several else "leaderboard", family=several)
-    lost, asked = slices.faults(part), _asked(subject, family)
+    lost, asked = head_to_head_and_slices.faults(part), _asked(subject, family)
     rows: list[list[Cell]] = []
     links: list[list[Filter | None]] = []
     for row in table.rows:
@@ -141,14 +142,14 @@ def _closer(board: leaderboard.Board, subject: Subject, tags: Tags, *, several: 
     family = board.key.family
     asked = partial(_asked(subject, family), fault="none")
     tables: list[Linked] = []
-    pairs = slices.wins(board)
+    pairs = head_to_head_and_slices.wins(board)
     if pairs is not None:
         tables.append(_linked(pairs, [_wins(pairs, row, asked, family) for row in pairs.table.rows]))
     for tag, groups in tags.items():
-        for slice_ in slices.by_tag(board, tag, groups):
+        for slice_ in head_to_head_and_slices.by_tag(board, tag, groups):
             grouped = partial(asked, ballot=str(slice_.table.source.get("ballot", "")), tag=tag)
             tables.append(_linked(slice_, [_grouped(slice_, row, grouped) for row in slice_.table.rows]))
-    for slice_ in slices.densities(board):
+    for slice_ in head_to_head_and_slices.densities(board):
         spec = str(slice_.table.source["ballot"])
         behind = [[None, None, asked(contestant=str(row[0]), ballot=spec)] for row in slice_.table.rows]
         tables.append(_linked(slice_, behind))

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from fullbench.figures.places import OVERALL, place
-from fullbench.figures.rates import AMOUNTS
+from fullbench.analysis.scope_text import OVERALL, place
+from fullbench.analysis.verdict_cost import AMOUNTS
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, listed, sentences

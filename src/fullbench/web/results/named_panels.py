@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Engine, func, select
 
-from fullbench.figures.panels import rulings
+from fullbench.analysis.views.panel_verdicts import rulings
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.panel import View

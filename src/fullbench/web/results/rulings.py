@@ -11,8 +11,8 @@ from itertools import combinations_with_replacement
 from typing import TypeVar
 
 from fullbench.errors import InputError
-from fullbench.figures.joined import form_of
-from fullbench.figures.judging import winner
+from fullbench.analysis.people.joined_votes import form_of
+from fullbench.analysis.agreement.judges_with_people import winner
 from fullbench.core.ballot import Likert, Real, Score, ballot
 from fullbench.core.number_ballot import Number
 from fullbench.core.panel import is_view

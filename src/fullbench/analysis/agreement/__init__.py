@@ -1,0 +1,1 @@
+"""Agreement tables: judges with people, judges with judges, repeats."""

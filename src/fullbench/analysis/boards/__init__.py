@@ -1,0 +1,1 @@
+"""Leaderboards and related tables."""

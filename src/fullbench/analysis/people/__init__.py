@@ -1,0 +1,1 @@
+"""Tables from human votes: joining, correction, next votes."""

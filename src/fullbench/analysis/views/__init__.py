@@ -1,0 +1,1 @@
+"""Panels, cascades and rubrics, computed from their members' verdicts."""

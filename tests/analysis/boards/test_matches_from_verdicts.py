@@ -1,0 +1,146 @@
+"""Two orders, one result: by a rule that is named."""
+
+from dataclasses import replace
+
+import pytest
+
+from fullbench.columns.column_builder import columns_of
+from fullbench.errors import InputError
+from fullbench.analysis.boards.leaderboard import Settings, boards
+from fullbench.analysis.boards.matches_from_verdicts import settle
+from fullbench.analysis.boards.leaderboard_details import families, rules, standings, style
+from fullbench.core.item import Item
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.verdict import Verdict
+
+
+def ruled(item, first, second, winner, judge="j"):
+    """A verdict on first against second: the winner's name, "tie", or a fault."""
+    if winner in {first, second}:
+        ruling = {"marks": (float(winner == first), float(winner == second))}
+    else:
+        ruling = {"marks": (0.5, 0.5)} if winner == "tie" else {"fault": winner}
+    return Verdict(f"{item}{first}{second}", judge, item, (first, second), "choice+tie", **ruling)
+
+
+def outcomes(record, *which, **rule):
+    return settle(record, *which, **rule).rows.outcome.tolist()
+
+
+def both(item, one, two, *winners, judge="j"):
+    return [ruled(item, one, two, winners[0], judge), ruled(item, two, one, winners[1], judge)]
+
+
+@pytest.mark.parametrize(
+    ("winners", "mean", "agree", "majority", "each"),
+    [
+        (("a", "a"), [1.0], [1.0], [1.0], [1.0, 1.0]),
+        (("a", "b"), [0.5], [0.5], [0.5], [1.0, 0.0]),
+        (("a", "tie"), [0.75], [0.5], [1.0], [1.0, 0.5]),
+        (("b", "unreadable"), [0.0], [], [], [0.0]),
+        (("unreadable", "refused"), [], [], [], []),
+    ],
+)
+def test_what_each_rule_makes_of_two_orders_and_a_fault_is_never_a_tie(winners, mean, agree, majority, each):
+    record = Record(tuple(both("i", "a", "b", *winners)))
+    assert outcomes(record) == mean
+    assert outcomes(record, rule="both-agree") == agree
+    assert outcomes(record, rule="majority") == majority
+    assert sorted(outcomes(record, rule="each")) == sorted(each)
+
+
+def test_a_pair_heard_in_one_order_is_no_match_yet():
+    record = Record((ruled("i", "a", "b", "a"),))
+    assert (outcomes(record, rule="both-agree"), settle(record, rule="both-agree").half_heard) == ([], 1)
+    assert (outcomes(record), settle(record).half_heard) == ([1.0], 1)
+
+
+def test_judges_never_mix_by_mistake():
+    record = Record((*both("i", "a", "b", "a", "a"), *both("i", "a", "b", "b", "b", judge="k")))
+    with pytest.raises(InputError, match="belongs to one judge; the verdicts are those of j, k"):
+        settle(record)
+    assert outcomes(record, "k") == [0.0]
+    with pytest.raises(InputError, match="no verdict of 'l'"):
+        settle(record, "l")
+    with pytest.raises(InputError, match="unknown rule"):
+        settle(record, "j", "best")
+
+
+def test_criteria_never_mix_by_mistake():
+    record = Record((ruled("i", "a", "b", "a"), replace(ruled("i", "a", "b", "b"), criterion="brevity")))
+    with pytest.raises(InputError, match="belongs to one criterion; the verdicts are on brevity, overall"):
+        settle(record)
+
+
+def test_a_contestant_against_itself_is_set_aside_and_counted():
+    record = Record((ruled("i", "a", "a", "tie"), *both("i", "a", "b", "a", "a")))
+    assert (outcomes(record), settle(record).set_aside) == ([1.0], 1)
+    (board,) = boards(record)
+    assert any(note.startswith("1 verdicts that show a contestant beside itself") for note in board.notes)
+
+
+@pytest.fixture
+def record():
+    verdicts = []
+    for place in range(12):
+        item = f"i{place}"
+        verdicts += both(item, "a", "b", *(("a", "a") if place % 3 else ("b", "b")))
+        verdicts += both(item, "b", "c", *(("b", "c") if place % 2 else ("b", "b")))
+        verdicts += both(item, "a", "c", *(("a", "a") if place % 4 else ("c", "c")))
+    items = {f"i{p}": Item.ask(f"i{p}", "?", tags={"family": "odd" if p % 2 else "even"}) for p in range(12)}
+    said = {(i, n): Response.say(i, n, "word " * (1 + (ord(n) + int(i[1:]) * 7) % 5)) for i in items for n in "abc"}
+    return Record(tuple(verdicts), items, said)
+
+
+def test_the_board_says_its_rule_and_its_seed_and_shows_the_effect(record):
+    (board,) = boards(record, Settings(rule="both-agree", reference="c", seed=5, elo=True))
+    table = board.table()
+    assert table.source == {
+        "judge": "j", "criterion": "overall", "family": "pair", "rule": "both-agree",
+        "ties": "half", "seed": 5,
+    }  # fmt: skip
+    assert table.title == "Leaderboard by j (rule for two orders: both-agree)"
+    assert table.column("contestant")[0] == "a"
+    assert table.column("matches") == [24, 24, 24]
+    wins = dict(zip(table.column("contestant"), table.column("wins against the reference"), strict=True))
+    assert wins["c"] is None
+    assert wins["b"].n == 6
+    effect = rules(columns_of(record), board)
+    assert effect.columns == ("contestant", "mean", "both-agree", "majority", "each")
+    assert "both-agree 0.167" in effect.notes[0]
+    names = {table.name for table in standings(record)}
+    assert {"standings", "rules", "wins", "fit", "style"} <= names
+
+
+def test_families_are_a_heat_map_and_an_unknown_reference_is_refused(record):
+    table = families(record, settle(record), "family")
+    assert {row[0] for row in table.rows} == {"even", "odd"}
+    assert table.chart["kind"] == "heat"
+    with pytest.raises(InputError, match="'z' is not among the contestants: a, b, c"):
+        families(record, settle(record), "family", "z")
+    with pytest.raises(InputError, match="no item has the tag 'colour'; tags there: family"):
+        families(record, settle(record), "colour")
+
+
+def test_a_family_without_a_match_is_named(record):
+    more = {**record.items, "z": Item.ask("z", "?", tags={"family": "lonely"})}
+    table = families(Record(record.verdicts, more, record.responses), settle(record), "family")
+    assert table.notes == ["No match was settled in: lonely."]
+
+
+def test_style_says_what_length_is_worth(record):
+    effects, ratings = style(record, settle(record))
+    assert effects.column("more") == ["words"]
+    assert ratings.column("contestant") == ["a", "b", "c"]
+
+
+def test_who_lost_every_match_is_rated_last_and_says_so():
+    verdicts = [v for place in range(3) for v in both(f"i{place}", "a", "b", *(("a", "a") if place else ("b", "b")))]
+    verdicts += [v for place in range(3) for v in both(f"i{place}", "a", "c", "a", "a")]
+    (board,) = boards(Record(tuple(verdicts)))
+    assert any("c: lost every match that links to the rest" in note for note in board.notes)
+    last = board.lines[-1]
+    assert last.contestant == "c"
+    assert last.rating.one_sided
+    assert last.rating.low == last.rating.value < last.rating.high
