@@ -20,7 +20,7 @@ from fullbench.models.tools.fit import Weights
 from fullbench.models.tools.measures import ToolMeasure
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.core.table import Cell, Table
-from fullbench.reports.tables import render
+from fullbench.reports.table_formats import render
 
 THINGS = (0.5, 0.75, 1.0, 1.5, 2.0)
 COLOURS = (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)

@@ -24,7 +24,7 @@ from fullbench.ledger.postgres.database import shown
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.table import Table
-from fullbench.reports.tables import render
+from fullbench.reports.table_formats import render
 
 KEY = "sk-live/0123456789abcdef+XYZ"
 ATTACK = "bad \x1b]0;pwned\x07\x1b[2J\x9b31m \u202etxt.exe\u2066"

@@ -10,7 +10,7 @@ from PIL import Image
 
 from fullbench.core.picture import Picture
 from fullbench.picture_metadata import UnparsablePictureError, strip_metadata
-from fullbench.reports.page import shrunk
+from fullbench.reports.html_page import shrunk
 from tests import marked_pictures as marked
 from tests.marked_pictures import ICC, MARK, ORIENTATION, all_marked, drawn, holds_mark, saved, seen_of
 

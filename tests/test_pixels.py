@@ -14,7 +14,7 @@ from fullbench.models.sizes import size_of
 from fullbench.models.tools.toolbox import opened
 from fullbench.core.picture import Picture
 from fullbench.pixels import SCAN, segments, turned
-from fullbench.reports.page import shrunk
+from fullbench.reports.html_page import shrunk
 from tests.judges.scorers.making import encoded, texture
 
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from fullbench.core.table import Table
-from fullbench.reports.tables import render
+from fullbench.reports.table_formats import render
 from scripts.bench import Row, history
 
 

@@ -145,7 +145,7 @@ def __getattr__(name: str) -> Any:
         if _HOMES[name] == "core.ballot":
             import_module("fullbench.parsing")  # a ballot from here can read: the nouns know no reader themselves
         if _HOMES[name] in _SHOWN:
-            import_module("fullbench.reports.notebook")  # and these can be drawn and made frames, for the same reason
+            import_module("fullbench.reports.notebook_html")  # and these can be drawn and made frames, for the same reason
             import_module("fullbench.files.dataframes")
         return getattr(import_module(f"fullbench.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'fullbench' has no attribute {name!r}")

@@ -24,7 +24,7 @@ from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture
-from fullbench.reports.localised import localised
+from fullbench.reports.translated_tables import localised
 from fullbench.reports.words import messages
 from fullbench.studies import specs
 from fullbench.studies.hear import hear

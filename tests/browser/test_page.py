@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from fullbench.reports.page import page
+from fullbench.reports.html_page import page
 from tests.browsing import PATIENCE
 from tests.reports.sample import HOSTILE, USAGE, sections
 

@@ -12,7 +12,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Column, Table
 from fullbench.core.verdict import Verdict
-from fullbench.reports.page import Exhibit, Section
+from fullbench.reports.html_page import Exhibit, Section
 
 HOSTILE = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'> {{ 7 * 7 }} 评审"
 

@@ -25,9 +25,9 @@ from fullbench.core.column_labels import HEADINGS, headings, moves, named, with_
 from fullbench.core.note import Note, listed, pack, sentences, unpack, word
 from fullbench.core.table import Column, Table
 from fullbench.core.verdict import FAULTS
-from fullbench.reports.charts import chart
-from fullbench.reports.localised import column_in, localised
-from fullbench.reports.tables import render, table_from_json
+from fullbench.reports.charts.vega_lite import chart
+from fullbench.reports.translated_tables import column_in, localised
+from fullbench.reports.table_formats import render, table_from_json
 from fullbench.reports.words import labels, messages
 
 SOURCE = Path(fullbench.__file__).parent

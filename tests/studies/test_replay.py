@@ -13,7 +13,7 @@ import pytest
 from fullbench.errors import InputError
 from fullbench.ledger.copies.copy_between_databases import Copying
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.tables import read_tables
+from fullbench.reports.table_formats import read_tables
 from fullbench.studies.conduct import Conductor
 from fullbench.studies.study import Study
 from tests.journeys.commands import cli

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
 from fullbench.cli.app import app as command
-from fullbench.reports import notebook
-from fullbench.reports.page import Exhibit, Section, page
+from fullbench.reports import notebook_html
+from fullbench.reports.html_page import Exhibit, Section, page
 from fullbench.studies.specs import judge
 from fullbench.web.app import create_app
 from fullbench.web.database import writing
@@ -167,7 +167,7 @@ def embedded(text: str) -> list[bytes]:
 def test_reports_and_notebooks_name_no_generator(settings, tmp_path):
     exhibit = Exhibit(ITEM, (*RESPONSES, BROKEN_RESPONSE))
     shown = page("Cats", "Which one?", [Section("Cases", exhibits=[exhibit])])
-    shown += "".join(map(notebook.html, (ITEM, *RESPONSES, PLAIN)))
+    shown += "".join(map(notebook_html.html, (ITEM, *RESPONSES, PLAIN)))
     out = tmp_path / "report.html"
     done = CliRunner().invoke(command, ["report", "--ledger", settings.ledger, "--out", str(out)])
     assert done.exit_code == 0, done.output

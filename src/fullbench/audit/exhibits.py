@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fullbench.audit.card import Findings
 from fullbench.audit.heard import Heard
 from fullbench.audit.sight import plain_pairs
-from fullbench.reports.page import Exhibit
+from fullbench.reports.html_page import Exhibit
 
 SHOWN = 8
 """So many cases are shown for each section; the ledger has them all."""

@@ -139,8 +139,8 @@ def _show(judge_cards: list[Card], findings: list[Findings], out: Path | None, *
     """One card, or several side by side, on standard output or in a file; `findings` is what drawn cases show."""
     from fullbench.audit.card import badge, beside, board
     from fullbench.audit.exhibits import exhibits
-    from fullbench.reports import card as cards
-    from fullbench.reports.files import write_file
+    from fullbench.reports import judge_card_display as cards
+    from fullbench.reports.atomic_write import write_file
 
     if not judge_cards:
         say("No verdict is there yet, so there is nothing to say of the judge.")
@@ -190,7 +190,7 @@ def _own(items: Path, responses: Path | None, *, look: bool, seed: int, limit: i
 
 
 def _print_json(judge_cards: list[Card]) -> None:
-    from fullbench.reports import card as cards
+    from fullbench.reports import judge_card_display as cards
 
     texts = [cards.as_json(card).rstrip() for card in judge_cards]
     typer.echo(texts[0] if len(texts) == 1 else "[\n" + ",\n".join(texts) + "\n]")

@@ -61,7 +61,7 @@ def card(
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
     from fullbench.core.response import LENGTHENS
-    from fullbench.reports import card as cards
+    from fullbench.reports import judge_card_display as cards
     from fullbench.studies import seated
     from fullbench.studies.recorded import recorded
 

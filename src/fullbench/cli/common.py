@@ -349,7 +349,7 @@ def lonely(record: Record, *, comparing: bool) -> None:
 
 def show(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:
     """Tables on standard output, or into a file by its suffix."""
-    from fullbench.reports.tables import render, write
+    from fullbench.reports.table_formats import render, write
 
     if out is not None:
         for path in write(tables, out):

@@ -32,7 +32,7 @@ def demo(
 
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
-    from fullbench.reports.overview import page
+    from fullbench.reports.record_page import page
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.progress import clock
     from fullbench.studies.study import Study

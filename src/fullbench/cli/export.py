@@ -204,7 +204,7 @@ def _site(
 ) -> None:  # fmt: skip
     from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.ledger import Ledger
-    from fullbench.reports.imprint import Imprint
+    from fullbench.reports.site_info import Imprint
 
     try:
         from fullbench.web.results.site import Wish

@@ -28,8 +28,8 @@ def gate(
         fullbench gate gate.toml --ledger nightly.ledger
     """
     from fullbench.audit import gate as gates
-    from fullbench.reports.files import write_file
-    from fullbench.reports.tables import write
+    from fullbench.reports.atomic_write import write_file
+    from fullbench.reports.table_formats import write
 
     found = gates.checks(thresholds, ledger)
     table = gates.gate_table(found)

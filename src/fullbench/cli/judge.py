@@ -108,7 +108,7 @@ def judge(
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.case import ORDERS
     from fullbench.core.rubric import RUBRIC
-    from fullbench.reports.files import check_page
+    from fullbench.reports.atomic_write import check_page
     from fullbench.studies.conduct import Conductor
     from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
@@ -155,7 +155,7 @@ def judge(
             stop=stop, insist=Insistence(anyway, again), quiet=quiet, whole=report is not None,
         )  # fmt: skip
         if report is not None:
-            from fullbench.reports.overview import page
+            from fullbench.reports.record_page import page
 
             page("Judged", done.record, done.tables, report, source=done.source)
         show(done.tables, as_json=as_json)

@@ -108,7 +108,7 @@ def peer_review(
     """
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
-    from fullbench.reports.files import check_page
+    from fullbench.reports.atomic_write import check_page
     from fullbench.studies.kinds.peer_review import Reviewing
     from fullbench.studies.study import Study
 
@@ -139,12 +139,12 @@ def peer_review(
         if more and report is None:
             say(f"{len(more)} more tables ({', '.join(more)}): --all prints them, --report PAGE shows them all.")
         if charts is not None:
-            from fullbench.reports.charts import write_charts
+            from fullbench.reports.charts.vega_lite import write_charts
 
             for path in write_charts(tables, charts):
                 say(f"The chart: {path}")
         if report is not None:
-            from fullbench.reports.overview import page
+            from fullbench.reports.record_page import page
 
             page("Peer review", done.record, tables, report, lead=_LEAD, source={"ledger": book.digest()})
             say(f"The page: {report}")

@@ -25,7 +25,7 @@ from fullbench.cli.common import (
 if TYPE_CHECKING:
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import Verdict
-    from fullbench.reports.names import ShownNames
+    from fullbench.reports.display_names import ShownNames
 
 
 def report(
@@ -92,9 +92,9 @@ def report(
     from fullbench.analysis.all_tables import costs, tables
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
-    from fullbench.reports.imprint import Imprint
-    from fullbench.reports.names import ShownNames
-    from fullbench.reports.overview import page
+    from fullbench.reports.site_info import Imprint
+    from fullbench.reports.display_names import ShownNames
+    from fullbench.reports.record_page import page
     from fullbench.studies import seated, specs
     from fullbench.studies.equate import with_seams
 
@@ -144,7 +144,7 @@ def report(
 
             shown = with_about(shown, read_about(about))
         if charts is not None:
-            from fullbench.reports.charts import write_charts
+            from fullbench.reports.charts.vega_lite import write_charts
 
             for path in write_charts([chosen.table(table) for table in shown], charts):
                 say(f"The chart: {path}")

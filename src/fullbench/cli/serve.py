@@ -143,7 +143,7 @@ def _check_names(path: Path, ledger: str | None, *, alone: bool) -> None:
     from contextlib import ExitStack
 
     from fullbench.ledger.ledger import Ledger
-    from fullbench.reports.imprint import Imprint
+    from fullbench.reports.site_info import Imprint
     from fullbench.web.results.display import Names, for_ledger
 
     Imprint.read(path)

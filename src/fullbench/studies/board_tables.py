@@ -66,6 +66,6 @@ def with_tag(record: Record, said: str) -> tuple[list[str], Note]:
 
 def page(record: Record, tables: Sequence[Table], out: Path, digest: str) -> None:
     """The leaderboard as a page with its charts."""
-    from fullbench.reports.overview import page as render
+    from fullbench.reports.record_page import page as render
 
     render("Leaderboard", record, tables, out, source={"ledger": digest})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench.reports.overview import page
-from fullbench.reports.tables import write
+from fullbench.reports.record_page import page
+from fullbench.reports.table_formats import write
 from fullbench.studies.conduct import Conducted
 
 

@@ -18,8 +18,8 @@ from fullbench.core.item import Item
 from fullbench.core.panel import CASCADE, PANEL, is_view
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC
-from fullbench.reports.imprint import Imprint
-from fullbench.reports.names import ShownNames
+from fullbench.reports.site_info import Imprint
+from fullbench.reports.display_names import ShownNames
 from fullbench.studies.cleaning import LEFT_OUT
 from fullbench.studies.options import JUDGING, KINDS, OPTIONS, VIEWS, check, options, views
 

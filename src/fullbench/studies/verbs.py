@@ -32,7 +32,7 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import OWN
 from fullbench.core.table import Tables
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.reports import notebook as _drawn  # noqa: F401 (what comes back can be drawn)
+from fullbench.reports import notebook_html as _drawn  # noqa: F401 (what comes back can be drawn)
 from fullbench.studies import answer as answering
 from fullbench.studies import hear as hearing
 from fullbench.studies import seated, specs

@@ -14,8 +14,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.imprint import Imprint
-from fullbench.reports.page import SHARED
+from fullbench.reports.site_info import Imprint
+from fullbench.reports.html_page import SHARED
 from fullbench.version import __version__
 from fullbench.web import events, guard, health, pictures, trouble
 from fullbench.web.accounts import people

@@ -17,10 +17,10 @@ from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fullbench.pixels import extent
-from fullbench.reports.citing import citation
-from fullbench.reports.imprint import Imprint
-from fullbench.reports.layout import TEMPLATES
-from fullbench.reports.page import SHARED
+from fullbench.reports.citation import citation
+from fullbench.reports.site_info import Imprint
+from fullbench.reports.html_table_layout import TEMPLATES
+from fullbench.reports.html_page import SHARED
 from fullbench.version import __version__
 from fullbench.web import guard
 from fullbench.web.accounts.users import Role, User

@@ -27,7 +27,7 @@ from fullbench.ledger.pictures.picture_folder import PictureFolder
 from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture, media_type
 from fullbench.picture_metadata import STRIPPED_MEDIA, UnparsablePictureError, strip_metadata
-from fullbench.reports.page import shrunk
+from fullbench.reports.html_page import shrunk
 from fullbench.web.accounts.tables import uploads, users
 from fullbench.web.accounts.users import User
 from fullbench.web.guard import Database, Organiser, Reader, ledger_of, settings_of

@@ -22,7 +22,7 @@ from fullbench.analysis.agreement.repeats_and_orders import tables as repeats
 from fullbench.analysis.right_and_wrong_cases import subset
 from fullbench.core.call import Usage
 from fullbench.core.case import Case
-from fullbench.reports import card as cards
+from fullbench.reports import judge_card_display as cards
 from fullbench.stats.intervals.cluster_intervals import ONE_ITEM
 
 NAMES = ("a", "b", "c", "d")

@@ -13,7 +13,7 @@ from fullbench.analysis.agreement.judges_with_people import meet
 from fullbench.analysis.bias.bias_probes import LENGTHENS, Finding, positions, probes, table
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import Case
-from fullbench.reports.localised import localised
+from fullbench.reports.translated_tables import localised
 
 NAMES = ("a", "b", "c", "d")
 Rule = Callable[[Case, np.ndarray, np.random.Generator], Sequence[float]]

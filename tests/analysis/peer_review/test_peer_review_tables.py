@@ -27,7 +27,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
-from fullbench.reports.charts import chart
+from fullbench.reports.charts.vega_lite import chart
 from tests.making import png
 
 NAMES = ("ant", "bee", "cat", "dog")

@@ -24,8 +24,8 @@ from fullbench.analysis.critic_train_test_split import split
 from fullbench.judges import critic as asking
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.blind import Blind
-from fullbench.reports.charts import chart, svg
-from fullbench.reports.tables import render
+from fullbench.reports.charts.vega_lite import chart, svg
+from fullbench.reports.table_formats import render
 from fullbench.studies import specs
 from fullbench.testing import check_benchmark
 from tests.cli.test_judge import cli  # noqa: F401

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from fullbench.reports.charts import chart
+from fullbench.reports.charts.vega_lite import chart
 from fullbench.training.critic.learning import learning
 from fullbench.training.critic.progress import LineWatch, LiveWatch
 

@@ -17,7 +17,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
-from fullbench.reports import charts
+from fullbench.reports.charts import vega_lite
 from fullbench.web.database import reading
 from fullbench.web.results import boards, cards, listing, refreshing, updater
 from tests.web.results import making
@@ -163,7 +163,7 @@ def test_every_chart_of_a_board_can_be_drawn(refreshed):
         for board in all_boards(connection):
             for linked in board.tables:
                 for hint in linked.charts:
-                    drawn = charts.chart(linked.table, hint)
+                    drawn = vega_lite.chart(linked.table, hint)
                     if drawn is not None:
                         kinds.add(hint["kind"])
     assert kinds == {"intervals", "matrix", "scatter", "densities", "curves"}

@@ -10,7 +10,7 @@ from PIL import Image, ImageColor
 from playwright.sync_api import expect
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.palette import ACCENT
+from fullbench.reports.charts.palette import ACCENT
 from fullbench.web.results import boards
 from fullbench.web.results.places import Served
 from tests.browsing import PATIENCE, follow, new_page

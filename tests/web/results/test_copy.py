@@ -13,7 +13,7 @@ from PIL import Image, ImageColor
 from playwright.sync_api import expect
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.palette import ACCENT
+from fullbench.reports.charts.palette import ACCENT
 from fullbench.web.results import boards
 from fullbench.web.results.site import Wish, export
 from tests.browsing import follow

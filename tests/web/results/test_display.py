@@ -11,7 +11,7 @@ import pytest
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.note import Note, sentences
-from fullbench.reports.names import Display
+from fullbench.reports.display_names import Display
 from fullbench.web.app import create_app
 from fullbench.web.results import boards, updater
 from fullbench.web.results.display import Names, for_ledger

@@ -12,7 +12,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note, word
 from fullbench.core.table import Table
-from fullbench.reports.charts import chart
+from fullbench.reports.charts.vega_lite import chart
 from fullbench.stats.intervals.share_intervals import wilson
 from fullbench.web.results.boards import Linked, packed, unpacked
 from fullbench.web.results.filters import Filter

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings, named
 from fullbench.core.table import Table
-from fullbench.reports import charts
-from fullbench.reports.drawing import LEADS
-from fullbench.reports.layout import axes, laid_column
-from fullbench.reports.page import fragment
+from fullbench.reports.charts import vega_lite
+from fullbench.reports.charts.chart_kinds import LEADS
+from fullbench.reports.html_table_layout import axes, laid_column
+from fullbench.reports.html_page import fragment
 from fullbench.web.pages import environment
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
@@ -29,7 +29,7 @@ from fullbench.web.words import translate
 
 
 def rendered(linked: Linked) -> str:
-    all_sheets = sheets([linked], ("board", "stamp"), Served(), "en", svg=charts.svg)
+    all_sheets = sheets([linked], ("board", "stamp"), Served(), "en", svg=vega_lite.svg)
     return environment().get_template("public/sheets.html").render(all=all_sheets, t=partial(translate, "en"))
 
 

@@ -11,7 +11,7 @@ from typing import Protocol, Unpack
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.table import Table
-from fullbench.reports.files import check_page
+from fullbench.reports.atomic_write import check_page
 from fullbench.studies.conduct import Conducted, Conductor
 from fullbench.studies.engines import Budget
 from fullbench.studies.study import Study

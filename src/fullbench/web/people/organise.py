@@ -16,7 +16,7 @@ from starlette.background import BackgroundTask
 
 from fullbench.errors import InputError, UserError
 from fullbench.core.note import sentence
-from fullbench.reports.cells import with_n
+from fullbench.reports.cell_text import with_n
 from fullbench.web import ledgers, pictures
 from fullbench.web.accounts import audit
 from fullbench.web.accounts.users import User

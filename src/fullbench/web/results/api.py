@@ -12,7 +12,7 @@ from pydantic import Field
 
 from fullbench.core.case import Case
 from fullbench.core.table import Table
-from fullbench.reports.tables import render
+from fullbench.reports.table_formats import render
 from fullbench.web.api.guard import Viewer
 from fullbench.web.api.shapes import RESPONSES, Limit, Page, Shape
 from fullbench.web.guard import Database

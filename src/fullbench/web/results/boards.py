@@ -16,8 +16,8 @@ from sqlalchemy import Connection, Engine, delete, func, select
 from fullbench.analysis.boards.head_to_head_and_slices import GROUPS
 from fullbench.core.digests import digest
 from fullbench.core.table import Table
-from fullbench.reports.tables import render, table_from_json
-from fullbench.reports.typed import packed_hint, unpacked_hint
+from fullbench.reports.table_formats import render, table_from_json
+from fullbench.reports.table_json_types import packed_hint, unpacked_hint
 from fullbench.web.results import blindness, catalogue, tables
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rows import put, studies

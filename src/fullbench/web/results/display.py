@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from fullbench.ledger.contents_and_cost import everybody
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.names import ShownNames
+from fullbench.reports.display_names import ShownNames
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.matrix import Matrix
 from fullbench.web.results.naming import short_names

@@ -10,9 +10,9 @@ from sqlalchemy import Connection
 
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Column, Table
-from fullbench.reports.cells import show
-from fullbench.reports.imprint import KNOWN, Imprint
-from fullbench.reports.tables import render
+from fullbench.reports.cell_text import show
+from fullbench.reports.site_info import KNOWN, Imprint
+from fullbench.reports.table_formats import render
 from fullbench.version import __version__
 from fullbench.web.results import boards, edition
 from fullbench.web.results.recent import Recent

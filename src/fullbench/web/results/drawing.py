@@ -14,8 +14,8 @@ import threading
 import weakref
 from typing import IO
 
-from fullbench.reports import charts
-from fullbench.reports.charts import Chart
+from fullbench.reports.charts import vega_lite
+from fullbench.reports.charts.vega_lite import Chart
 
 
 class Drawer:
@@ -32,7 +32,7 @@ class Drawer:
                 answer = self._asked(json.dumps(dict(drawn.spec)))
                 if answer:
                     return str(json.loads(answer))
-        return charts.svg(drawn)  # what is wrong with it is raised here
+        return vega_lite.svg(drawn)  # what is wrong with it is raised here
 
     def _asked(self, spec: str) -> str:
         if self._process is None:
@@ -74,7 +74,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 def serve(asked: IO[str], answered: IO[str]) -> None:
     """Draw what is asked for, a line each, until there is no more; the first that cannot be drawn ends it."""
     for line in asked:
-        answered.write(json.dumps(charts.svg(Chart(json.loads(line), ""))) + "\n")
+        answered.write(json.dumps(vega_lite.svg(Chart(json.loads(line), ""))) + "\n")
         answered.flush()
 
 

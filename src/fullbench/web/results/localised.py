@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fullbench.reports import localised as tables
+from fullbench.reports import translated_tables as tables
 from fullbench.reports.words import Language
 from fullbench.web.results.boards import Linked
 

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
-from fullbench.reports.cells import decimals, show
+from fullbench.reports.cell_text import decimals, show
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.rulings import is_panel, is_person

@@ -9,8 +9,8 @@ from typing import Any
 from fullbench.core.digests import once
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Column, Table
-from fullbench.reports import charts
-from fullbench.reports.layout import LONG, Axis, LaidCell, axes, heads, laid_column, with_origins
+from fullbench.reports.charts import vega_lite
+from fullbench.reports.html_table_layout import LONG, Axis, LaidCell, axes, heads, laid_column, with_origins
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 from fullbench.web.results.localised import localised
@@ -156,7 +156,7 @@ def cut(rows: Sequence[Any]) -> Sequence[Sequence[Any]]:
 
 def sheets(
     tables: Sequence[Linked], source: tuple[str, str], places: Places, language: Language, *, start: int = 0,
-    svg: Callable[[charts.Chart], str] | None = None,
+    svg: Callable[[vega_lite.Chart], str] | None = None,
 ) -> list[Sheet]:  # fmt: skip
     """Tables with their charts where `svg` draws them; `source` are name and stamp of the board or card they are of.
 
@@ -172,7 +172,7 @@ def sheets(
                 continue
             if (chart := chart_of(shown, place, places)) is not None:
                 src = places.chart(*source, (number, place), language)
-                wide, narrow = (charts.inline(svg(one)) for one in (chart, charts.narrowed(chart)))
+                wide, narrow = (vega_lite.inline(svg(one)) for one in (chart, vega_lite.narrowed(chart)))
                 all_rows = len(shown.table.rows)
                 rows = len(drawable(shown.table, hint).rows)
                 alt = translate(language, chart.alt)
@@ -181,7 +181,7 @@ def sheets(
     return shown_sheets
 
 
-def chart_of(linked: Linked, place: int, places: Places) -> charts.Chart | None:
+def chart_of(linked: Linked, place: int, places: Places) -> vega_lite.Chart | None:
     """A chart of a table whose marks lead to the verdicts behind the figures that they are drawn from."""
     hint = linked.charts[place]
     table = linked.table
@@ -194,7 +194,7 @@ def chart_of(linked: Linked, place: int, places: Places) -> charts.Chart | None:
         ]
         table = replace(table, columns=(*table.columns, Column(HREF)), rows=rows)
         hint = {**hint, "href": HREF}
-    return charts.chart(drawable(table, hint), hint)
+    return vega_lite.chart(drawable(table, hint), hint)
 
 
 def drawable(table: Table, hint: Mapping[str, Any]) -> Table:

@@ -26,9 +26,9 @@ from fullbench.core.digests import digest
 from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture
 from fullbench.picture_metadata import can_strip, strip_metadata
-from fullbench.reports.imprint import Imprint
+from fullbench.reports.site_info import Imprint
 from fullbench.reports.logos import Logo
-from fullbench.reports.page import SHARED, shrunk
+from fullbench.reports.html_page import SHARED, shrunk
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.ledgers import study_of

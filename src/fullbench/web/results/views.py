@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Select
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import LETTERS
-from fullbench.reports import charts
-from fullbench.reports.imprint import Imprint
+from fullbench.reports.charts import vega_lite
+from fullbench.reports.site_info import Imprint
 from fullbench.web.results import (
     boards,
     cards,
@@ -61,7 +61,7 @@ class Views:
         places: Places,
         *,
         drawing: bool | None = None,
-        svg: Callable[[charts.Chart], str] = charts.svg,
+        svg: Callable[[vega_lite.Chart], str] = vega_lite.svg,
         names: Names | None = None,
         imprint: Imprint | None = None,
     ) -> None:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from fullbench.errors import InputError
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Column, Table
-from fullbench.reports.tables import read_tables, render, table_from_json, write
+from fullbench.reports.table_formats import read_tables, render, table_from_json, write
 
 TABLE = Table(
     "agreement",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fullbench.core.note import Note
-from fullbench.reports.palette import GRID, MUTED
+from fullbench.reports.charts.palette import GRID, MUTED
 
 _RINGS = 5
 _BARE = {"type": "quantitative", "title": None, "axis": None, "scale": {"domain": [-1.4, 1.4]}}

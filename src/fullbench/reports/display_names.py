@@ -67,7 +67,7 @@ class ShownNames:
     def read(cls, path: Path) -> Self:
         """The names in a TOML file: a table for each full name; or those under `[names]` in a study's own file.
 
-        `[site]` is no name: it says what the results are (see `imprint`).
+        `[site]` is no name: it says what the results are (see `site_info`).
         """
         entries, _ = read_toml(path, "the file of names")
         inner = entries.get("names")

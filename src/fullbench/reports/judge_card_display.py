@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from fullbench.analysis.judge_card import Card
 
 if TYPE_CHECKING:
-    from fullbench.reports.page import Exhibit
+    from fullbench.reports.html_page import Exhibit
 
 
 def as_json(card: Card) -> str:
     """A card as JSON: judge, lead, tables, and measures where it has some."""
-    from fullbench.reports.tables import render
+    from fullbench.reports.table_formats import render
 
     tables = [json.loads(render(table, "json")) for table in card.tables]
     measures = {"measures": dict(card.measures)} if card.measures else {}
@@ -30,9 +30,9 @@ def write(card: Card, path: str | Path, exhibits: Mapping[str, Sequence[Exhibit]
     """
     from importlib.metadata import version
 
-    from fullbench.reports.files import write_file
-    from fullbench.reports.page import Section, page
-    from fullbench.reports.tables import write as write_tables
+    from fullbench.reports.atomic_write import write_file
+    from fullbench.reports.html_page import Section, page
+    from fullbench.reports.table_formats import write as write_tables
 
     path = Path(path)
     suffix = path.suffix.lower()

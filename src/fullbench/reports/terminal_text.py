@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from fullbench.core.table import Column, Table
-from fullbench.reports.cells import is_fault, notes, numeric, plain, with_n
+from fullbench.reports.cell_text import is_fault, notes, numeric, plain, with_n
 
 _GAP = 3
 _WORDS = 28

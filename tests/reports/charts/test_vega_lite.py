@@ -15,9 +15,9 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.table import Table
-from fullbench.reports import charts
-from fullbench.reports.charts import FONTS, chart, inline, narrowed, png, svg, write_chart
-from fullbench.reports.localised import localised
+from fullbench.reports.charts import vega_lite
+from fullbench.reports.charts.vega_lite import FONTS, chart, inline, narrowed, png, svg, write_chart
+from fullbench.reports.translated_tables import localised
 from tests.reports.sample import LEADERBOARD, PROFILE, QUADRANTS, TABLES
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -196,7 +196,7 @@ def test_no_hint_no_chart_and_no_rows_no_chart():
 def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
     with pytest.raises(MissingExtra, match=r"\.\[charts\]"):
-        charts.svg(chart(LEADERBOARD))
+        vega_lite.svg(chart(LEADERBOARD))
 
 
 def test_a_curve_is_drawn_for_each_label():
@@ -218,7 +218,7 @@ def test_a_chart_is_laid_out_once_for_page_and_svg_once_for_png_and_the_pixels_a
     asked = []
     convert = vl_convert.vegalite_to_svg
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", lambda *a, **k: asked.append(1) or convert(*a, **k))
-    charts._laid_out_once.cache_clear()
+    vega_lite._laid_out_once.cache_clear()
     assert svg(drawn) == svg(drawn)
     with Image.open(io.BytesIO(png(drawn))) as image, Image.open(io.BytesIO(whole)) as expected:
         assert np.array_equal(np.asarray(image), np.asarray(expected))

@@ -49,8 +49,8 @@ def html(noun: Any) -> str:
 
 def _tables(tables: Sequence[Table]) -> str:
     """Tables with their charts; one sentence where charts cannot be drawn here."""
-    from fullbench.reports.charts import chart, svg
-    from fullbench.reports.page import fragment
+    from fullbench.reports.charts.vega_lite import chart, svg
+    from fullbench.reports.html_page import fragment
 
     shown, lacking = [], ""
     for table in tables:
@@ -70,7 +70,7 @@ def _answerer(response: Response) -> str:
 
 
 def _picture(picture: Picture) -> str:
-    from fullbench.reports.page import thumbnail
+    from fullbench.reports.html_page import thumbnail
 
     source = thumbnail(picture, size=_PICTURE)
     if source is None:

@@ -16,9 +16,9 @@ from fullbench.hygiene import no_formula
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, pack, unpack
 from fullbench.core.table import Cell, Table
-from fullbench.reports.cells import is_fault, notes, numeric, with_n
-from fullbench.reports.files import write_file
-from fullbench.reports.typed import packed_hint, typed_columns, types, unpacked_hint, with_said
+from fullbench.reports.cell_text import is_fault, notes, numeric, with_n
+from fullbench.reports.atomic_write import write_file
+from fullbench.reports.table_json_types import packed_hint, typed_columns, types, unpacked_hint, with_said
 
 Form = Literal["text", "markdown", "csv", "json", "html"]
 FLAGS = ("one_sided", "simultaneous", "corrected")
@@ -39,11 +39,11 @@ def render(table: Table, form: Form = "text", *, width: int = 100, color: bool =
     <BLANKLINE>
     """
     if form == "text":
-        from fullbench.reports.terminal import text
+        from fullbench.reports.terminal_text import text
 
         return text(table, width=width, color=color)
     if form == "html":
-        from fullbench.reports.page import fragment
+        from fullbench.reports.html_page import fragment
 
         return fragment(table)
     if form == "markdown":
@@ -74,7 +74,7 @@ def write(tables: Table | Sequence[Table], path: str | Path) -> list[Path]:
     if form == "json" and len(listed) != 1:
         return [write_file(path, b"[" + b",\n".join(map(_json, listed)) + b"]\n")]
     if form == "html":
-        from fullbench.reports.page import Section, page
+        from fullbench.reports.html_page import Section, page
 
         title = listed[0].title if len(listed) == 1 else path.stem
         return [write_file(path, page(title, "", [Section("", tables=listed)]))]

@@ -26,15 +26,15 @@ from fullbench.core.table import Column, Table
 from fullbench.core.verdict import Verdict
 from fullbench.pixels import eight_bits, transparent, upright
 from fullbench.pixels import veiled as under_a_veil
-from fullbench.reports import charts
-from fullbench.reports.cells import notes
-from fullbench.reports.charts import Chart
-from fullbench.reports.citing import citation
-from fullbench.reports.imprint import Imprint
-from fullbench.reports.layout import LONG, TEMPLATES, Axis, LaidCell, axes, heads, laid_column, with_origins
-from fullbench.reports.localised import localised
+from fullbench.reports.charts import vega_lite
+from fullbench.reports.cell_text import notes
+from fullbench.reports.charts.vega_lite import Chart
+from fullbench.reports.citation import citation
+from fullbench.reports.site_info import Imprint
+from fullbench.reports.html_table_layout import LONG, TEMPLATES, Axis, LaidCell, axes, heads, laid_column, with_origins
+from fullbench.reports.translated_tables import localised
 from fullbench.reports.logos import Logo
-from fullbench.reports.names import ShownNames
+from fullbench.reports.display_names import ShownNames
 from fullbench.reports.words import Language, messages
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _leading_to(table: Table, ids: Sequence[str]) -> Chart | None:
     """The chart of a table whose marks lead to the rows that they are drawn from."""
     rows = [(*row, f"#{row_id}") for row, row_id in zip(table.rows, ids, strict=True)]
     wider = replace(table, columns=(*table.columns, Column(ROW)), rows=rows)
-    return charts.chart(wider, {**(table.chart or {}), "href": ROW})
+    return vega_lite.chart(wider, {**(table.chart or {}), "href": ROW})
 
 
 def _exhibit(exhibit: Exhibit, said: Callable[..., str]) -> dict[str, Any]:
@@ -296,7 +296,7 @@ def _rulings(exhibit: Exhibit, said: Callable[..., str]) -> dict[str, Any]:
 def _draw(drawn: Chart) -> _Drawn:
     """The chart as SVG; it turns dark with the page."""
     try:
-        wide, narrow = (charts.inline(charts.svg(one)) for one in (drawn, charts.narrowed(drawn)))
+        wide, narrow = (vega_lite.inline(vega_lite.svg(one)) for one in (drawn, vega_lite.narrowed(drawn)))
         return _Drawn(drawn.alt, wide, narrow)
     except MissingExtra as error:
         return _Drawn(drawn.alt, missing=str(error))

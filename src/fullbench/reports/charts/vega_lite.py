@@ -43,10 +43,10 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.core.digests import digest
 from fullbench.core.note import Note
 from fullbench.core.table import Table
-from fullbench.reports.cells import plain, rounded
-from fullbench.reports.drawing import KINDS, LEADS, Spec
-from fullbench.reports.files import write_file
-from fullbench.reports.palette import GRID, INK, MUTED
+from fullbench.reports.cell_text import plain, rounded
+from fullbench.reports.charts.chart_kinds import KINDS, LEADS, Spec
+from fullbench.reports.atomic_write import write_file
+from fullbench.reports.charts.palette import GRID, INK, MUTED
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PAPER = "#ffffff"

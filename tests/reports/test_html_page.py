@@ -22,11 +22,11 @@ from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
-from fullbench.reports.imprint import Imprint
-from fullbench.reports.layout import TEMPLATES, axes, laid_column
-from fullbench.reports.overview import page as overview
-from fullbench.reports.page import Section, page, thumbnail
-from fullbench.reports.palette import ACCENT, GRID, INK, MUTED
+from fullbench.reports.site_info import Imprint
+from fullbench.reports.html_table_layout import TEMPLATES, axes, laid_column
+from fullbench.reports.record_page import page as overview
+from fullbench.reports.html_page import Section, page, thumbnail
+from fullbench.reports.charts.palette import ACCENT, GRID, INK, MUTED
 from fullbench.reports.words import messages
 from tests.reports.sample import HOSTILE, LEADERBOARD, USAGE, exhibit, picture, sections
 
@@ -147,7 +147,7 @@ def test_the_same_input_gives_the_same_page():
 
 def test_sensitive_pictures_are_veiled_in_the_page_itself_unless_asked_for():
     from fullbench import Item, Picture, Response
-    from fullbench.reports.page import Exhibit, _exhibit, said_in
+    from fullbench.reports.html_page import Exhibit, _exhibit, said_in
     from tests.judges.scorers.making import encoded, texture
 
     english = partial(said_in, "en")
