@@ -154,8 +154,8 @@ def _parameter(parameter: Any) -> str:
 
 def settings() -> str:
     """The keys of a study's file, and the options of a model's and a judge's spec."""
-    from fullbench.models import factories
-    from fullbench.models.settings import Limits, Sampling
+    from fullbench.models import model_specs
+    from fullbench.models.model_settings import Limits, Sampling
     from fullbench.studies import specs
     from fullbench.studies.options import OPTIONS, VIEWS
     from fullbench.studies.study import Study
@@ -171,10 +171,10 @@ def settings() -> str:
     for view, known in VIEWS.items():
         lines += ["", f"`[{view}.NAME]`: {', '.join(f'`{key}`' for key in known)}."]
     lines += ["", "## Options of a model", "", "Written as `openai:NAME@URL?OPTION=VALUE&OPTION=VALUE`.", ""]
-    for title, group, options in (("Sampling", Sampling, factories.SAMPLING), ("Limits", Limits, factories.LIMITS)):
+    for title, group, options in (("Sampling", Sampling, model_specs.SAMPLING), ("Limits", Limits, model_specs.LIMITS)):
         named = ", ".join(f"`{option}`" for option in options)
         lines += [f"### {title}", "", inspect.cleandoc(group.__doc__ or ""), "", f"All of them: {named}.", ""]
-    more = [*factories.PRICE, *factories.CACHING, *factories.ACCESS]
+    more = [*model_specs.PRICE, *model_specs.CACHING, *model_specs.ACCESS]
     lines += [f"Also: {', '.join(f'`{name}`' for name in more)}.", "", "## Options of a judge", ""]
     lines += [inspect.cleandoc(specs.judge.__doc__ or ""), "", "## Options of a contestant", ""]
     lines += [inspect.cleandoc(specs.contestant.__doc__ or ""), "", "## Variables", ""]

@@ -3,7 +3,7 @@
     python -m scripts.weigh ../shared/data/mllm-as-a-judge
 
 Needs the tools (`scripts/localmodel.sh`) and the released pictures and answers of MLLM-as-a-Judge. The grid stands here
-and nowhere else; the defaults of `fullbench.models.tools.fit.Weights` are to be what this prints.
+and nowhere else; the defaults of `fullbench.models.tools.text_image_fit.Weights` are to be what this prints.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 from fullbench.benchmarks.mllm_judge.release import Release
 from fullbench.benchmarks.upme.separation import Given, held_out, separation
 from fullbench.judges.correlation import Correlation
-from fullbench.models.tools.fit import Weights
-from fullbench.models.tools.measures import ToolMeasure
+from fullbench.models.tools.text_image_fit import Weights
+from fullbench.models.tools.text_image_fit import ToolMeasure
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.core.table import Cell, Table
 from fullbench.reports.table_formats import render

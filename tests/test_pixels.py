@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from fullbench.judges.scorers.pictures import broken, decode
-from fullbench.models.pictures import Limit, wire
-from fullbench.models.sizes import size_of
+from fullbench.models.wire.image_encoding import Limit, wire
+from fullbench.models.wire.image_encoding import size_of
 from fullbench.models.tools.toolbox import opened
 from fullbench.core.picture import Picture
 from fullbench.pixels import SCAN, segments, turned

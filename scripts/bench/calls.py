@@ -66,7 +66,7 @@ def pictures(count: int = 300) -> list[Row]:
     of the standard library on bytes in memory."""
     import base64
 
-    from fullbench.models.pictures import Limit, encoded
+    from fullbench.models.wire.image_encoding import Limit, encoded
     from fullbench.core.picture import Picture
 
     data = [jpeg(number) for number in range(count)]

@@ -31,8 +31,8 @@ def jpeg(number: int = 0) -> bytes:
 
 
 def ours(url: str, width: int) -> Callable[[int], None]:
-    from fullbench.models.chat import ChatModel
-    from fullbench.models.settings import Limits, Sampling
+    from fullbench.models.chat_model import ChatModel
+    from fullbench.models.model_settings import Limits, Sampling
     from fullbench.core.item import Turn
     from fullbench.core.model import Prompt
     from fullbench.core.picture import Picture
@@ -154,8 +154,8 @@ def hearing(url: str, width: int) -> Callable[[int], None]:
     from fullbench import Case, Item, Picture, Response, Score
     from fullbench.judges.prompted import PromptedJudge
     from fullbench.ledger.ledger import Ledger
-    from fullbench.models.chat import ChatModel
-    from fullbench.models.settings import Limits, Sampling
+    from fullbench.models.chat_model import ChatModel
+    from fullbench.models.model_settings import Limits, Sampling
     from fullbench.studies.hear import hear
 
     picture = Picture.of(jpeg())

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fullbench.models.pipelines import PipelineModel
+from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
 from scripts.bench import Row, Target, per_second

@@ -11,7 +11,7 @@ from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.files.item_files import write_items, write_responses
 from fullbench.judges.critic import wording
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.chat import ChatModel
+from fullbench.models.chat_model import ChatModel
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.scored import from_files, scored
 from tests.cli.test_judge import cli, write

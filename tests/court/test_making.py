@@ -15,7 +15,7 @@ from fullbench.court.making.grids import grid
 from fullbench.court.making.masks import Region, distort, mask
 from fullbench.court.making.pairs import pair, people, record
 from fullbench.errors import InputError
-from fullbench.models.offline import OfflineModel
+from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.picture import Picture
 from fullbench.pixels import encoded, veiled
 from fullbench.studies.making.pictures import (

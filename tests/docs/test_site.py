@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fullbench
-from fullbench.models import factories
+from fullbench.models import model_specs
 from fullbench.studies import specs
 from fullbench.studies.study import Study
 
@@ -69,7 +69,7 @@ def test_the_reference_has_every_command_setting_and_name(pages):
     settings = (pages / "reference" / "settings.md").read_text(encoding="utf-8")
     for entry in fields(Study):
         assert (f"| `{entry.name}` |" in settings) == (entry.name not in {"path", "options", "said"})
-    for option in (*factories.SAMPLING, *factories.LIMITS, *factories.PRICE, *factories.CACHING, *factories.ACCESS):
+    for option in (*model_specs.SAMPLING, *model_specs.LIMITS, *model_specs.PRICE, *model_specs.CACHING, *model_specs.ACCESS):
         assert f"`{option}`" in settings
     for option in specs.JUDGING:
         assert re.search(rf"\b{option}\b", settings.partition("## Options of a judge")[2]), option

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from fullbench import Ledger
 from fullbench.cli.app import app
-from fullbench.models.chat import ChatModel
+from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic
-from fullbench.models.prices import cache_shares, price_of
-from fullbench.models.replies import Tally, read_payload
+from fullbench.models.model_prices import cache_shares, price_of
+from fullbench.models.wire.reply_parsing import Tally, read_payload
 from fullbench.studies import specs
 from tests.cli.test_judge import cli
 from tests.json_server import JsonServer

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from fullbench.errors import ModelError
-from fullbench.models.settings import Key
+from fullbench.models.model_settings import Key
 from tests.cli.test_judge import cli
 from tests.tiny_server import TinyServer
 

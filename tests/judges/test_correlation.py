@@ -11,7 +11,7 @@ from fullbench.court.sample import sample
 from fullbench.errors import InputError
 from fullbench.judges.correlation import ClipMeasure, Correlation, clip, windows
 from fullbench.judges.peer_review.asking import correlations
-from fullbench.models.tools.colours import colour_shares, colours_named
+from fullbench.models.tools.colour_tool import colour_shares, colours_named
 from fullbench.models.tools.toolbox import opened
 from fullbench.core.item import Item
 from fullbench.core.response import Response

@@ -9,7 +9,7 @@ from fullbench.court.simulated import SimulatedJudge
 from fullbench.court.truth import TruthJudge
 from fullbench.judges.extracting import SecondReader
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.models.offline import OfflineModel
+from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.judge import kind_of, models_of, prompts_of, with_models
 from fullbench.studies.engines import wants_gpu
 from fullbench.studies.specs import judge

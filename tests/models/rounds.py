@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from fullbench.models.chat import ChatModel
-from fullbench.models.net.limits import CEILING, Alone, Throttle, kept_by
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.net.rate_limits import CEILING, Alone, Throttle, kept_by
 from fullbench.core.model import Reply
 from tests.fake_server import FakeServer
 from tests.models.conftest import ask

@@ -14,10 +14,10 @@ import pytest
 
 from fullbench.errors import ModelError
 from fullbench.models.batch_services import BatchServer, Order, Unsure, batch_server
-from fullbench.models.batches import named, request_line
-from fullbench.models.chat import ChatModel
+from fullbench.models.wire.batch_lines import named, request_line
+from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI
-from fullbench.models.settings import Limits
+from fullbench.models.model_settings import Limits
 from tests.batch_server import AnthropicService, BatchService, GeminiService
 from tests.models.conftest import ask
 
@@ -77,7 +77,7 @@ def test_a_key_is_not_sent_where_a_server_points_to(tmp_path, speaks, monkeypatc
     with BatchService() as elsewhere, speaks() as service:
         elsewhere.files["there"] = b"found\n"
         service.elsewhere = f"{elsewhere.url}/files/there/content"
-        from fullbench.models.settings import Key
+        from fullbench.models.model_settings import Key
 
         model = ChatModel("judge", service.url, SERVICES[speaks](), Key(("A_KEY",)))
         batch_server(model).fetch("files/x", tmp_path / "back")

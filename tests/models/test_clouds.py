@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from fullbench import Ledger, Picture, Prompt, Turn
-from fullbench.models import factories
-from fullbench.models.litellm import LiteLLMModel
+from fullbench.models import model_specs
+from fullbench.models.litellm_model import LiteLLMModel
 from fullbench.models.litellm_library import _from_file, listed_as, sentence, trouble
-from fullbench.models.prices import price_of
+from fullbench.models.model_prices import price_of
 from tests.cloud_server import KEY, SAYS, THOUGHT, CloudServer
 from tests.journeys.commands import call, cli, write_rows
 from tests.making import png
@@ -33,7 +33,7 @@ ALL = frozenset({"seed", "response_format"})
 
 
 def model(name: str, **options: str) -> LiteLLMModel:
-    made = factories.litellm(name, options)
+    made = model_specs.litellm(name, options)
     assert isinstance(made, LiteLLMModel)
     return made
 

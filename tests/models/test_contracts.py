@@ -12,10 +12,10 @@ import pytest
 
 from fullbench import Case, Item, Response, ballot
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.models import factories
-from fullbench.models.chat import ChatModel
+from fullbench.models import model_specs
+from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
-from fullbench.models.settings import Sampling
+from fullbench.models.model_settings import Sampling
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
@@ -187,7 +187,7 @@ def test_the_words_of_a_prompt_arrive_whole_where_blank_blocks_are_left_out():
     ],
 )
 def test_a_seed_has_the_name_that_its_server_knows(address, word):
-    model = factories.openai(f"pixtral-large@{address}", {"key_env": "ANY"})
+    model = model_specs.openai(f"pixtral-large@{address}", {"key_env": "ANY"})
     assert isinstance(model, ChatModel)
     resampled = Prompt((Turn("user", ("Hi",)),), seed=3)
     body = json.loads(model.dialect.body(model.model, resampled, model.sampling))

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from fullbench.errors import ModelError
-from fullbench.models.chat import ChatModel
+from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini, OpenAI
-from fullbench.models.settings import Limits
+from fullbench.models.model_settings import Limits
 from tests.fake_server import FakeServer
 from tests.models.conftest import ask
 from tests.models.rounds import answer_in_rounds

@@ -11,8 +11,8 @@ from contextlib import suppress
 import pytest
 
 from fullbench.errors import ModelError
-from fullbench.models.chat import ChatModel
-from fullbench.models.settings import Limits
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.model_settings import Limits
 from tests.fake_server import POISONS, READABLE, UNREADABLE, FakeServer
 from tests.models.conftest import ask
 from tests.waiting import LONG
@@ -67,8 +67,8 @@ def test_a_reply_that_unpacks_to_gigabytes_takes_no_gigabytes():
     code = """
 import re, sys
 from pathlib import Path
-from fullbench.models.chat import ChatModel
-from fullbench.models.settings import Limits
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.model_settings import Limits
 from tests.models.conftest import ask
 replies = ChatModel("x", sys.argv[1], limits=Limits(backoff=0.005, concurrency=1)).answer([ask(1)])
 errors = [reply.error for reply in replies]

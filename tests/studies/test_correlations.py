@@ -9,8 +9,8 @@ import pytest
 from fullbench.benchmarks.upme.separation import held_out, separation
 from fullbench.court.sample import sample
 from fullbench.errors import InputError
-from fullbench.models.tools.fit import Weights, fit
-from fullbench.models.tools.notes import Notes, Thing
+from fullbench.models.tools.text_image_fit import Weights, fit
+from fullbench.models.tools.picture_notes import Notes, Thing
 from fullbench.core.verdict import Verdict
 from fullbench.studies.correlations import correlation
 from scripts import weigh

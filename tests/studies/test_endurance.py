@@ -90,7 +90,7 @@ def estimated(judge: Judge, case: Case, verdict: Verdict) -> int:
 
 NURSERY = multiprocessing.get_context("forkserver")
 """Runs that are killed start from a process that has imported everything: a hundred starts would take minutes else."""
-NURSERY.set_forkserver_preload(["fullbench.studies.hear", "fullbench.models.chat", "psycopg", __name__])
+NURSERY.set_forkserver_preload(["fullbench.studies.hear", "fullbench.models.chat_model", "psycopg", __name__])
 
 
 def run(url: str, path: Path | str, count: int) -> None:

@@ -14,7 +14,7 @@ from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import boards
 from fullbench.analysis.boards.matches_from_verdicts import settle
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.offline import OfflineModel
+from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.call import Usage
 from fullbench.core.item import Item
 from fullbench.core.response import Response

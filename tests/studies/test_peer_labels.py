@@ -13,7 +13,7 @@ from fullbench.court.sample import sample
 from fullbench.analysis.peer_review.reviews_from_record import reviewers
 from fullbench.analysis.peer_review.peer_review_tables import tables
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.chat import ChatModel
+from fullbench.models.chat_model import ChatModel
 from fullbench.core.record import Record
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.studies import seated, specs

@@ -21,7 +21,7 @@ from fullbench.errors import InputError
 from fullbench.judges.peer_review.asking import BALLOT, CRITERIA
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.offline import OfflineModel
+from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.case import Case
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.item import INSTRUCTED, Item, Turn

@@ -15,7 +15,7 @@ from fullbench.analysis import all_tables
 from fullbench.judges.prompted import SLOTS
 from fullbench.judges.rules import LengthJudge
 from fullbench.judges.templates import Template
-from fullbench.models.offline import OfflineModel
+from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.benchmark import HOOKS, Benchmark
 from fullbench.core.case import cases as cases_of
 from fullbench.core.reproduction import Brought, Reproduced, Reproduction

@@ -11,7 +11,7 @@ import typer
 from fullbench.cli.common import JsonOption, SafeOption, say, show
 
 if TYPE_CHECKING:
-    from fullbench.models.trying import Tried
+    from fullbench.models.check_model import Tried
     from fullbench.core.model import Model
     from fullbench.core.table import Table
 
@@ -35,7 +35,7 @@ def check(
 
         fullbench check study.toml
     """
-    from fullbench.models.trying import try_model
+    from fullbench.models.check_model import try_model
 
     models = _models(target, safe=safe)
     if not models:
@@ -55,8 +55,8 @@ _ADDRESS = re.compile(r"https?:|(?:localhost|\d+(?:\.\d+){3})(?:[:/]|$)|[\w-]+(?
 
 def _models(target: str, *, safe: bool) -> list[Model]:
     from fullbench.errors import InputError
-    from fullbench.models.addresses import fault_of
-    from fullbench.models.trying import served_at
+    from fullbench.models.wire.server_urls import fault_of
+    from fullbench.models.check_model import served_at
     from fullbench.studies import plan, specs
 
     if target.startswith(("http://", "https://")):

@@ -21,7 +21,7 @@ from fullbench.court.queries import Answer, Query
 from fullbench.court.questions import say, solve, understand
 from fullbench.court.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.errors import InputError
-from fullbench.models.fences import wants_a_question
+from fullbench.models.prompt_fences import wants_a_question
 from fullbench.core.call import Usage
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply

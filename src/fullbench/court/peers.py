@@ -18,7 +18,7 @@ from fullbench.court.queries import Query, Task
 from fullbench.court.questions import ask, invent, say, solve, understand
 from fullbench.court.scenes import Scene, things_scene
 from fullbench.court.words import colours_in, numbers_in, shapes_in
-from fullbench.models import fences as hearings
+from fullbench.models import prompt_fences as hearings
 from fullbench.core.ballot import LETTERS, Language
 from fullbench.core.text import length_of, words_of
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from fullbench.errors import InputError
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.models.chat import ChatModel
+from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import OpenAI
 from fullbench.core.ballot import LETTERS, Ballot, Choice, Language, Real, Score
 from fullbench.core.case import Case

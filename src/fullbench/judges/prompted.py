@@ -19,7 +19,7 @@ from fullbench.judges.identity import named
 from fullbench.judges.scorers.pictures import broken
 from fullbench.judges.shown import dialogue, drawn, ends, pictures_shown, read_reply, style_of
 from fullbench.judges.templates import Template, joined
-from fullbench.models.fences import fenced
+from fullbench.models.prompt_fences import fenced
 from fullbench.core.ballot import LETTERS, Ballot, Language, Style, ballot
 from fullbench.core.call import FailureKind
 from fullbench.core.case import Case

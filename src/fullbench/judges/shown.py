@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from fullbench.judges.examples import Example, written
-from fullbench.models.fences import fenced
+from fullbench.models.prompt_fences import fenced
 from fullbench.core.ballot import Ballot, Language, Real, Ruling, Score, Style
 from fullbench.core.call import Call
 from fullbench.core.case import Case

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from fullbench.errors import InputError
 from fullbench.judges.rules import marks_from
 from fullbench.judges.scorers.classical import number
-from fullbench.models.chat import ChatModel
+from fullbench.models.chat_model import ChatModel
 from fullbench.core.ballot import Ballot
 from fullbench.core.call import NOTHING, Call, Usage
 from fullbench.core.case import Case

@@ -9,8 +9,8 @@ from typing import Any
 from fullbench.errors import MissingExtra
 from fullbench.hygiene import masked
 from fullbench.models import dotenv
-from fullbench.models.net import complaints
-from fullbench.models.replies import Trouble
+from fullbench.models.net import error_meanings
+from fullbench.models.wire.reply_parsing import Trouble
 
 _LISTS = {
     "azure": "azure", "azure_ai": "azure", "bedrock": "aws", "vertex_ai": "google", "gemini": "google",
@@ -100,10 +100,10 @@ def trouble(error: Exception) -> Trouble:
         getattr(error, "response", None), "headers", None
     )
     known = {"kind": type(error).__name__, "code": getattr(error, "code", None), "message": _shown(error)}
-    complaint = complaints.read(known)
-    kind = "model" if _NEVER.search(complaint.words) else complaints.sort(status, complaint)
+    complaint = error_meanings.read(known)
+    kind = "model" if _NEVER.search(complaint.words) else error_meanings.sort(status, complaint)
     unconnected = "connect" in complaint.words.lower() and not headers
-    wait = complaints.retry_after(dict(headers)) if headers else None
+    wait = error_meanings.retry_after(dict(headers)) if headers else None
     return Trouble(kind, f"{status}: {complaint.message}", wait, status, complaint, unconnected=unconnected)
 
 

@@ -11,7 +11,7 @@ from fullbench.judges.correlation import Correlation, clip
 
 def correlation(named: str) -> Correlation:
     """The judge of correlation that a word names."""
-    from fullbench.models.tools.measures import ColourMeasure, ToolMeasure
+    from fullbench.models.tools.text_image_fit import ColourMeasure, ToolMeasure
 
     kind, _, rest = named.partition(":")
     folder, _, options = rest.partition("?")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
-from fullbench.models.settings import Limits
+from fullbench.models.model_settings import Limits
 from fullbench.core.call import Usage
 from fullbench.core.model import Model, Prompt
 
@@ -54,7 +54,7 @@ class Load:
     def batch_dollars(self) -> float | None:
         """The same in batches; None where the model takes none."""
         # What speaks to servers is loaded late: a metric or a person as the judge needs none of it.
-        from fullbench.models.batches import RATE, takes_batches
+        from fullbench.models.wire.batch_lines import RATE, takes_batches
 
         if self.dollars is None or self.model is None or not takes_batches(self.model):
             return None
@@ -74,7 +74,7 @@ def weighed(
     load: Load, model: Model, seen: Seen, *, asked: int, hearings: Sequence[Sequence[Prompt]], mode: str
 ) -> Load:
     """The load of `asked` tasks, by what is sent in some of them; each later prompt also holds the replies before."""
-    from fullbench.models.tokens import estimate
+    from fullbench.models.wire.token_estimates import estimate
 
     mode = mode if mode in TOKENS_OUT else "analyze"
     used = seen.get(load.who)
@@ -92,7 +92,7 @@ def weighed(
     limits = limits_of(model)
     seconds = each * calls if observed and limits is None else None
     if limits is not None:
-        from fullbench.models.net.limits import START
+        from fullbench.models.net.rate_limits import START
 
         once = each * turns if calls else 0.0
         in_turn = calls * each / (limits.concurrency or START)

@@ -286,7 +286,7 @@ class _Adaptive:
 
 def match_price(judge: Judge, open_: Sequence[tuple[Item, Response, Response]]) -> float:
     """What a match costs: dollars where prices are known, tokens where they are not, 1 for a judge that is free."""
-    from fullbench.models.tokens import estimate
+    from fullbench.models.wire.token_estimates import estimate
 
     cases = [case for item, first, second in open_[:8] for case in pair(item, first, second)]
     sent = [prompts[0] for case in cases if (prompts := prompts_of(judge, case))]

@@ -168,7 +168,7 @@ def _notes(loads: Sequence[Load]) -> Iterator[str]:
 
 def _price_notes(asked: Sequence[Load]) -> Iterator[str]:
     """Where what a picture takes is not the provider's own word, and where no price is known."""
-    from fullbench.models.picture_tokens import source
+    from fullbench.models.wire.token_estimates import source
 
     looking = {str(getattr(load.model, "model", load.who)) for load in asked if any(load.pictures)}
     if measured := sorted(model for model in looking if source(model) == "measured"):

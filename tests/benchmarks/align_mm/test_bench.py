@@ -23,7 +23,7 @@ from fullbench.analysis.agreement.critic_with_people import SCALES, before_after
 from fullbench.analysis.critic_train_test_split import split
 from fullbench.judges import critic as asking
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.models.blind import Blind
+from fullbench.models.model_without_images import Blind
 from fullbench.reports.charts.vega_lite import chart, svg
 from fullbench.reports.table_formats import render
 from fullbench.studies import specs

@@ -11,7 +11,7 @@ from fullbench.benchmarks.mj_bench.protocol import hears
 from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED
 from fullbench.judges.scorers.classical import measure
 from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
-from fullbench.models.offline import OfflineModel
+from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.ballot import Choice
 from fullbench.core.table import Table
 from fullbench.testing import check_benchmark

@@ -11,11 +11,11 @@ from PIL import Image, ImageDraw, ImageFont
 
 from fullbench.errors import InputError, UserError
 from fullbench.models.tools import toolbox
-from fullbench.models.tools.notes import LINES, Notes, Thing
-from fullbench.models.tools.objects import Objects
-from fullbench.models.tools.text import Text
+from fullbench.models.tools.picture_notes import LINES, Notes, Thing
+from fullbench.models.tools.detector import Objects
+from fullbench.models.tools.ocr import Text
 from fullbench.models.tools.toolbox import Toolbox
-from fullbench.models.tools.words import count_of, counted, labels_named, plural
+from fullbench.models.tools.detector_words import count_of, counted, labels_named, plural
 from fullbench.core.picture import Picture
 from tests.offline import PHOTOS, blank, drawn, with_photos, with_tools
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fullbench import Prompt
 from fullbench.errors import InputError, MissingExtra, ModelError
-from fullbench.models.net.limits import CEILING, kept_by
-from fullbench.models.net.providers import Provider
+from fullbench.models.net.rate_limits import CEILING, kept_by
+from fullbench.models.net.circuit_breaker import Provider
 from fullbench.core.item import Turn
 from fullbench.studies import specs
 from fullbench.studies.engines.office import LEASE, SILENT, Branch, LeasedPace, Office

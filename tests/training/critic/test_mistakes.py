@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.models.local import TransformersModel
+from fullbench.models.local.transformers_model import TransformersModel
 from tests.journeys.commands import call
 from tests.training.critic.making import files, options, write
 

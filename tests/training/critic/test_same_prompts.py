@@ -184,7 +184,7 @@ def test_training_trying_judging_and_running_ask_the_same(server, data, language
 def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(server, data, monkeypatch, mode):
     """A small Llama is really trained and tried: its tokens are those of the words that a server is sent."""
     pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")
-    from fullbench.models import local
+    from fullbench.models.local import transformers_model
     from fullbench.training.critic import encoding
     from tests.training.critic import tiny
 
@@ -202,8 +202,8 @@ def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(ser
         seen.append(tokenizer.decode(ids))
         return ids
 
-    tokenize = local.tokenize
-    monkeypatch.setattr(local, "tokenize", spied)
+    tokenize = transformers_model.tokenize
+    monkeypatch.setattr(transformers_model, "tokenize", spied)
     monkeypatch.setattr(encoding, "tokenize", spied)
     files = ("--items", "items.jsonl", "--responses", "responses.jsonl", "--labels", "labels.jsonl")
     learn = ("critic", "train", *files, "--base", base, "--out", "c", "--share", 0.4, "--epochs", 2, "--batch", 6,

@@ -54,7 +54,7 @@ def test_what_a_network_foretells_is_what_the_pipeline_itself_draws_by(folder):
     """Drawn in a single step, a pipeline's latents are the picture that its network sees in the noise."""
     from diffusers import DDIMScheduler
 
-    from fullbench.models.pipelines import PipelineModel
+    from fullbench.models.local.diffusers_pipeline import PipelineModel
     from fullbench.training.generator.pipeline_tuning import PipelineTrainee
 
     model = PipelineModel(str(folder / "pipe"), steps=1, size="16x16", guidance=1.0)

@@ -25,7 +25,7 @@ from fullbench.judges.scorers.fused import compile_vision, fuse, spare_collector
 from fullbench.judges.scorers.pictures import UnscorableAmong, decode
 from fullbench.judges.scorers.recipe import Recipe, available, fine, pixels, plain_jpeg
 from fullbench.judges.scorers.scorer import Span
-from fullbench.models.weights import fingerprint
+from fullbench.models.local.weights_digest import fingerprint
 from fullbench.core.digests import digest
 from fullbench.core.picture import Picture
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import aiohttp
 
-from fullbench.models.batch_services.server import PAGE, BatchServer, Order, Sent, Standing, count
-from fullbench.models.batches import named
+from fullbench.models.batch_services.base import PAGE, BatchServer, Order, Sent, Standing, count
+from fullbench.models.wire.batch_lines import named
 
 _OPENING, _CLOSING = b'{"requests":[', b"]}"
 _STATES = ("processing", "succeeded", "errored", "canceled", "expired")

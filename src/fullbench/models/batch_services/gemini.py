@@ -10,8 +10,8 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
-from fullbench.models.batch_services.server import PAGE, BatchServer, Order, Sent, Standing, count
-from fullbench.models.replies import Trouble, refusal
+from fullbench.models.batch_services.base import PAGE, BatchServer, Order, Sent, Standing, count
+from fullbench.models.wire.reply_parsing import Trouble, refusal
 
 _MEDIA = "application/jsonl"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import aiohttp
 
-from fullbench.models.batch_services.server import PAGE, BatchServer, Order, Sent, Standing, count
-from fullbench.models.batches import ENDPOINT
+from fullbench.models.batch_services.base import PAGE, BatchServer, Order, Sent, Standing, count
+from fullbench.models.wire.batch_lines import ENDPOINT
 
 TOKEN = "fullbench"  # noqa: S105
 

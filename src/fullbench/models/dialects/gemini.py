@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from fullbench.models.dialects.base import Answer, Dialect, joined_words, json_text, splice, system_words, with_system
-from fullbench.models.payloads import count, list_of, mapping_of, text_of, usage_of, whole
-from fullbench.models.pictures import Limit, encoded
-from fullbench.models.settings import Sampling
-from fullbench.models.thinking import written
+from fullbench.models.wire.untrusted_json import count, list_of, mapping_of, text_of, usage_of, whole
+from fullbench.models.wire.image_encoding import Limit, encoded
+from fullbench.models.model_settings import Sampling
+from fullbench.models.wire.reasoning_text import written
 from fullbench.core.item import Part
 from fullbench.core.model import Prompt
 

@@ -13,10 +13,10 @@ import orjson
 from fullbench.errors import InputError
 from fullbench.models.dialects.base import Answer, Dialect, splice
 from fullbench.models.dialects.gemini import Gemini
-from fullbench.models.payloads import Misshapen, count, list_of, mapping_of, text_of, usage_of, whole
-from fullbench.models.pictures import Limit, encoded
-from fullbench.models.settings import Sampling
-from fullbench.models.thinking import written
+from fullbench.models.wire.untrusted_json import Misshapen, count, list_of, mapping_of, text_of, usage_of, whole
+from fullbench.models.wire.image_encoding import Limit, encoded
+from fullbench.models.model_settings import Sampling
+from fullbench.models.wire.reasoning_text import written
 from fullbench.core.model import Prompt
 from fullbench.core.picture import Picture
 

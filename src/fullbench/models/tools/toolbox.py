@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fullbench.cache import cache_folder
 from fullbench.errors import InputError
-from fullbench.models.pictures import write_whole
-from fullbench.models.tools.colours import Colours
-from fullbench.models.tools.narrowed import NARROWED, Narrowed
-from fullbench.models.tools.notes import Notes
-from fullbench.models.tools.objects import Objects
-from fullbench.models.tools.text import Text
+from fullbench.models.wire.image_encoding import write_whole
+from fullbench.models.tools.colour_tool import Colours
+from fullbench.models.tools.limited_tools import NARROWED, Narrowed
+from fullbench.models.tools.picture_notes import Notes
+from fullbench.models.tools.detector import Objects
+from fullbench.models.tools.ocr import Text
 from fullbench.core.digests import digest
 from fullbench.core.picture import Picture
 from fullbench.pixels import flat, upright

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO
 
 from fullbench.errors import InputError
-from fullbench.models.batches import RATE, named, reply_of, request_line
-from fullbench.models.chat import ChatModel
+from fullbench.models.wire.batch_lines import RATE, named, reply_of, request_line
+from fullbench.models.chat_model import ChatModel
 from fullbench.core.call import NOTHING
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply

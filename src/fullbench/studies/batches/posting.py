@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fullbench.errors import InputError, ModelError
-from fullbench.models.batches import named
-from fullbench.models.chat import ChatModel
+from fullbench.models.wire.batch_lines import named
+from fullbench.models.chat_model import ChatModel
 from fullbench.core.model import Model
 from fullbench.studies.batches.folders import ERRORS, OUTPUT, REQUESTS, Folder, Shelf
 

@@ -10,7 +10,7 @@ from fullbench.errors import InputError
 from fullbench.files.writers import replacing
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.batches import named
+from fullbench.models.wire.batch_lines import named
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
 from fullbench.studies.answer import answer

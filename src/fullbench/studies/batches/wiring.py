@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.models.batches import takes_batches
-from fullbench.models.chat import ChatModel
+from fullbench.models.wire.batch_lines import takes_batches
+from fullbench.models.chat_model import ChatModel
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge, models_of, with_models
 from fullbench.core.model import Model, Prompt, Reply

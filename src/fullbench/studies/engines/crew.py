@@ -17,7 +17,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from fullbench.errors import EngineError, FullbenchError
-from fullbench.models.net.spending import purse
+from fullbench.models.net.budget_check import purse
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.verdict import Failure
 from fullbench.studies.engines.office import Branch

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fullbench.models.net.limits import CEILING, Pace, Rate, Throttle
+from fullbench.models.net.rate_limits import CEILING, Pace, Rate, Throttle
 
 LEASE = 0.5
 AGREED = 0.5

@@ -18,8 +18,8 @@ from itertools import islice, takewhile
 from typing import Any, Generic, Protocol, TypeVar
 
 from fullbench.errors import FullbenchError
-from fullbench.models.net.halting import halted_by
-from fullbench.models.net.spending import paid_by
+from fullbench.models.net.cancellation import halted_by
+from fullbench.models.net.budget_check import paid_by
 from fullbench.core.call import NOTHING, Usage
 from fullbench.core.verdict import Failure, Reader
 from fullbench.studies.engines.keeping import keepable, sane

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.models.local import tokenize
+from fullbench.models.local.transformers_model import tokenize
 from fullbench.core.case import Case
 from fullbench.core.model import Prompt, Reply
 from fullbench.training.critic.asking import Asking

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.models.local import hushed, pad_of, pretrained, window_of
+from fullbench.models.local.transformers_model import hushed, pad_of, pretrained, window_of
 from fullbench.training.critic.settings import Settings
 
 

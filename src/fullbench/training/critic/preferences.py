@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.models.local import pad_of, place, pretrained
+from fullbench.models.local.transformers_model import pad_of, place, pretrained
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.judges.rules import marks_from
-from fullbench.models.local import TransformersModel, pad_of, place, pretrained
-from fullbench.models.weights import fingerprint
+from fullbench.models.local.transformers_model import TransformersModel, pad_of, place, pretrained
+from fullbench.models.local.weights_digest import fingerprint
 from fullbench.core.ballot import Ballot, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest

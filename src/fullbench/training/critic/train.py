@@ -12,7 +12,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
-from fullbench.models.local import TransformersModel, pad_of
+from fullbench.models.local.transformers_model import TransformersModel, pad_of
 from fullbench.core.digests import digest
 from fullbench.core.judge import Judge
 from fullbench.core.table import Table

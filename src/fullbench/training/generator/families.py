@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import torch
 
 from fullbench.errors import InputError
-from fullbench.models.pipelines import PipelineModel
+from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.training.generator.planes import png_of
 
 Tensors = tuple[torch.Tensor, ...]

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.models.pipelines import PipelineModel
+from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.core.picture import Picture
 from fullbench.training.generator.families import TunablePipeline, family_of
 from fullbench.training.generator.planes import pixels_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.models.pipelines import PipelineModel
+from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.core.model import Model
 from fullbench.core.picture import Picture
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError
-from fullbench.models.local import place
-from fullbench.models.weights import fingerprint
+from fullbench.models.local.transformers_model import place
+from fullbench.models.local.weights_digest import fingerprint
 from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply

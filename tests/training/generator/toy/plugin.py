@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.models.factories import read_options
+from fullbench.models.model_specs import read_options
 from fullbench.core import plugin_entry_points
 from fullbench.core.model import Model
 from fullbench.core.picture import Picture

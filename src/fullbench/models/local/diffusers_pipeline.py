@@ -1,0 +1,261 @@
+"""A pipeline of `diffusers` that draws in this process: `diffusers:FOLDER` or `diffusers:HUB_NAME`.
+
+Every sample has a seed of its own, drawn on the processor, so that a picture is the same in whatever batch, and on
+whatever device, it is drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.util import find_spec
+from inspect import signature
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from fullbench.errors import InputError, MissingExtra
+from fullbench.models.local.transformers_model import PRECISIONS, place
+from fullbench.models.local.weights_digest import fingerprint
+from fullbench.core.call import Usage
+from fullbench.core.digests import digest
+from fullbench.core.model import Prompt, Reply
+from fullbench.core.picture import Picture
+from fullbench.pixels import encoded, flat, upright
+
+OPTIONS: Mapping[str, Callable[[str], Any]] = {
+    "device": str, "precision": str, "batch": int, "steps": int, "guidance": float, "seed": int, "size": str,
+    "negative_prompt": str, "revision": str, "label": str,
+}  # fmt: skip
+
+
+@dataclass(eq=False)
+class PipelineModel:
+    """A text-to-image or image-editing pipeline, a batch of prompts at a time.
+
+    `steps`, `guidance`, `size` (WIDTHxHEIGHT) and `negative_prompt` are left to the pipeline where they are not given.
+    What its safety checker takes out is a refusal. Where the device has too little memory for a batch, half of it is
+    tried, and so on, with a sentence.
+    """
+
+    source: str
+    device: str = "auto"
+    precision: str = "auto"
+    batch: int = 8
+    steps: int | None = None
+    guidance: float | None = None
+    seed: int = 0
+    size: str = ""
+    negative_prompt: str = ""
+    revision: str = ""
+    label: str = ""
+    draws: bool = True
+    price: tuple[float, float] | None = (0.0, 0.0)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _loaded: Any = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise InputError(f"unknown precision {self.precision!r}; known: {', '.join(PRECISIONS)}")
+        for name, value in (("batch", self.batch), ("steps", self.steps)):
+            if value is not None and value < 1:
+                raise InputError(f"the option {name} must be 1 or more; found {value}")
+        sides = self.size.split("x") if self.size else []
+        if self.size and not (len(sides) == 2 and all(side.isdigit() and int(side) > 0 for side in sides)):
+            raise InputError(f"the option size is WIDTHxHEIGHT, such as 512x512; found {self.size!r}")
+        if self.source.startswith(("/", ".", "~")) and not Path(self.source).is_dir():
+            raise InputError("there is no such folder; a pipeline is a folder or a hub name", path=self.source)
+        if Path(self.source).is_dir():
+            check_folder(Path(self.source))
+
+    @cached_property
+    def _identity(self) -> str:
+        """What tells these weights from others: of a folder a digest, of a hub name itself."""
+        folder = Path(self.source)
+        if folder.is_dir():
+            return digest(fingerprint(folder))
+        return f"{self.source}@{self.revision}" if self.revision else self.source
+
+    @cached_property
+    def name(self) -> str:
+        folder = Path(self.source)
+        plain = f"{folder.resolve().name}@{self._identity[:8]}" if folder.is_dir() else self._identity
+        return f"{self.label or f'diffusers:{plain}'}#{digest(self.settings)[:8]}"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {
+            "pipeline": self._identity, "precision": self.precision, "steps": self.steps, "guidance": self.guidance,
+            "seed": self.seed, "size": self.size, "negative_prompt": self.negative_prompt,
+        }  # fmt: skip
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
+        """One reply for each prompt, in order, a batch at a time. What is not installed is told before anything."""
+        if find_spec("torch") is None or find_spec("diffusers") is None:
+            raise MissingExtra(f"the pipeline {self.source!r}", "diffusers")
+        return self._answers(iter(prompts))
+
+    def _answers(self, waiting: Iterator[Prompt]) -> Iterator[Reply]:
+        """A batch is drawn while the one before it is written as files and kept, so that the card does not wait."""
+        with ThreadPoolExecutor(min(self.batch, os.cpu_count() or 1)) as encoding:
+            ahead: Future[list[_Drawn]] | None = None
+            while group := list(islice(waiting, self.batch)):
+                under_way = self._drawing.submit(self._drawn, group)
+                if ahead is not None:
+                    yield from _with_files(ahead.result(), encoding)
+                ahead = under_way
+            if ahead is not None:
+                yield from _with_files(ahead.result(), encoding)
+
+    @cached_property
+    def _drawing(self) -> ThreadPoolExecutor:
+        """The one thread that draws, kept: a card's libraries plan their work anew, for a second, in every thread."""
+        return ThreadPoolExecutor(1, thread_name_prefix="drawing")
+
+    def _drawn(self, group: Sequence[Prompt]) -> list[_Drawn]:
+        from_words = [prompt for prompt in group if not _shown(prompt)]
+        edits = [prompt for prompt in group if _shown(prompt)]
+        drawn = self._batch(from_words) if from_words else []
+        if edits and not self._takes("image"):
+            why = "the pipeline draws from words alone and the item has pictures"
+            return drawn + [(Reply(prompt, error=why, failure="permanent"), None) for prompt in edits]
+        return drawn + (self._batch(edits) if edits else [])
+
+    def _takes(self, argument: str) -> bool:
+        return argument in signature(self.load().__call__).parameters
+
+    def _batch(self, group: Sequence[Prompt]) -> list[_Drawn]:
+        import torch
+
+        started = time.perf_counter()
+        try:
+            images, filtered = self._call(group)
+        except torch.cuda.OutOfMemoryError as error:
+            torch.cuda.empty_cache()
+            if len(group) == 1:
+                why = f"the device has too little memory for one picture ({_first_line(error)})"
+                return [(Reply(group[0], error=why), None)]
+            half = len(group) // 2
+            self.batch = min(self.batch, half)
+            sys.stderr.write(f"{self.name}: too little memory for {len(group)} pictures at once; {half} now\n")
+            starts = range(0, len(group), half)  # by the half itself: it may shrink further meanwhile
+            return [drawn for start in starts for drawn in self._batch(group[start : start + half])]
+        except (ValueError, TypeError) as error:
+            return [(Reply(prompt, error=_first_line(error), failure="permanent"), None) for prompt in group]
+        spent = (time.perf_counter() - started) / len(group)
+        return [
+            (
+                Reply(
+                    prompt, usage=Usage(calls=1, seconds=spent), stop="filter" if dropped else "stop", served=self.name,
+                    tags={"seed": str(self._seed(prompt)), **({"steps": str(self.steps)} if self.steps else {})},
+                ),
+                None if dropped else image,
+            )
+            for prompt, image, dropped in zip(group, images, filtered, strict=True)
+        ]  # fmt: skip
+
+    def _seed(self, prompt: Prompt) -> int:
+        return self.seed + (prompt.seed or 0)
+
+    def _call(self, group: Sequence[Prompt]) -> tuple[list[Any], list[bool]]:
+        import torch
+
+        pipeline = self.load()
+        width, _, height = self.size.partition("x")
+        how = {
+            "num_inference_steps": self.steps, "guidance_scale": self.guidance,
+            "width": int(width) if width else None, "height": int(height) if height else None,
+            "negative_prompt": [self.negative_prompt] * len(group) if self.negative_prompt else None,
+            "image": [_decoded(_shown(prompt)[0]) for prompt in group] if _shown(group[0]) else None,
+        }  # fmt: skip
+        seeds = [torch.Generator("cpu").manual_seed(self._seed(prompt)) for prompt in group]
+        with torch.inference_mode():
+            out = pipeline(
+                prompt=[prompt.turns[-1].text for prompt in group], generator=seeds,
+                **{name: value for name, value in how.items() if value is not None},
+            )  # fmt: skip
+        filtered = getattr(out, "nsfw_content_detected", None) or [False] * len(group)
+        return list(out.images), [bool(dropped) for dropped in filtered]
+
+    def load(self) -> Any:
+        """The pipeline, ready to draw; loaded once."""
+        with self._lock:
+            if self._loaded is None:
+                device, precision = place(self.device, self.precision, self.source)
+                self._loaded = pipeline_from(self.source, precision, self.revision).to(device)
+                self._loaded.set_progress_bar_config(disable=True)
+            return self._loaded
+
+
+def pipeline_from(source: str, precision: str, revision: str = "") -> Any:
+    """A pipeline by folder or hub name."""
+    try:
+        import diffusers
+        import torch
+    except ImportError as error:
+        raise MissingExtra(f"the pipeline {source!r}", "diffusers") from error
+    diffusers.utils.logging.set_verbosity_error()
+    diffusers.utils.logging.disable_progress_bar()
+    if find_spec("transformers") is not None:  # its bars go with the text encoders, which it loads and saves
+        from transformers.utils import logging as transformers_logging
+
+        transformers_logging.disable_progress_bar()
+    where = {"revision": revision} if revision else {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # newer versions call it dtype, older ones know this alone
+            return diffusers.DiffusionPipeline.from_pretrained(source, torch_dtype=getattr(torch, precision), **where)
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise InputError(f"the pipeline {source!r} cannot be loaded ({_first_line(error)})") from error
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that is no pipeline, or lacks a part that its index names."""
+    index = folder / "model_index.json"
+    if not index.is_file():
+        raise InputError("the folder holds no pipeline of diffusers: model_index.json is missing", path=folder)
+    try:
+        parts = json.loads(index.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"this is not valid JSON ({error})", path=index) from error
+    lacking = [
+        name
+        for name, made in parts.items()
+        if isinstance(made, list) and made and made[0] is not None and not (folder / name).is_dir()
+    ]
+    if lacking:
+        raise InputError(f"the pipeline lacks its part {', '.join(lacking)}; fetch the folder again", path=folder)
+
+
+_Drawn = tuple[Reply, Any]
+"""A reply, and the picture that belongs to it and is no file yet; None where there is none."""
+
+
+def _with_files(drawn: Sequence[_Drawn], encoding: ThreadPoolExecutor) -> Iterator[Reply]:
+    files = encoding.map(lambda row: None if row[1] is None else encoded(row[1]), drawn)
+    for (reply, _), data in zip(drawn, files, strict=True):
+        yield reply if data is None else replace(reply, pictures=(Picture.of(data, name="what was drawn"),))
+
+
+def _shown(prompt: Prompt) -> list[Picture]:
+    return [picture for turn in prompt.turns for picture in turn.pictures]
+
+
+def _decoded(picture: Picture) -> Any:
+    from PIL import Image
+
+    with Image.open(BytesIO(picture.data())) as image:
+        return flat(upright(image))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
