@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release import Release
 from fullbench.benchmarks.upme.separation import Given, held_out, separation
-from fullbench.judges.correlation import Correlation
+from fullbench.judges.image_text_correlation import Correlation
 from fullbench.models.tools.text_image_fit import Weights
 from fullbench.models.tools.text_image_fit import ToolMeasure
 from fullbench.models.tools.toolbox import Toolbox

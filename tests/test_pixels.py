@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fullbench.judges.scorers.pictures import broken, decode
+from fullbench.judges.scorers.decoded_pictures import broken, decode
 from fullbench.models.wire.image_encoding import Limit, wire
 from fullbench.models.wire.image_encoding import size_of
 from fullbench.models.tools.toolbox import opened

@@ -50,7 +50,7 @@ def _pairs() -> list[tuple[str, str]]:
 
 def _ours(name: str, pairs: list[tuple[str, str]]) -> tuple[float, list[float]]:
     from fullbench.judges.metrics.cider import Cider
-    from fullbench.judges.metrics.overlap import rouge_l
+    from fullbench.judges.metrics.ngram_overlap import rouge_l
 
     start = time.process_time()
     split = [(given.split(), reference.split()) for given, reference in pairs]

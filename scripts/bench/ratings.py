@@ -94,7 +94,7 @@ def _metrics() -> list[Row]:
     from nltk.translate.meteor_score import single_meteor_score
     from sacrebleu.metrics import BLEU
 
-    from fullbench.judges.metrics.overlap import bleu4, meteor_of
+    from fullbench.judges.metrics.ngram_overlap import bleu4, meteor_of
 
     rng = random.Random(0)
     words = [f"w{place}" for place in range(400)]

@@ -22,13 +22,13 @@ from PIL import Image
 
 from fullbench import Case, Item, Picture, Real, Response
 from fullbench.benchmarks.mj_bench.bench import mj_bench
-from fullbench.judges.scorers.classical import measure
-from fullbench.judges.scorers.pictures import decode
-from fullbench.judges.scorers.scorer import Scorer, ScorerJudge
+from fullbench.judges.scorers.image_statistics import measure
+from fullbench.judges.scorers.decoded_pictures import decode
+from fullbench.judges.scorers.scorer_judge import Scorer, ScorerJudge
 from scripts.bench import Row, Target, per_second
 
 if TYPE_CHECKING:
-    from fullbench.judges.scorers.hub import HubScorer
+    from fullbench.judges.scorers.transformers_scorers import HubScorer
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "mjbench"
 SECONDS = 3.0
@@ -84,7 +84,7 @@ def _clip(folder: Path) -> Scorer | None:
     if find_spec("torch") is None or find_spec("transformers") is None:
         print("left out: a CLIP model, since torch is not installed (scripts/localtorch.sh)")
         return None
-    from fullbench.judges.scorers.hub import ContrastScorer
+    from fullbench.judges.scorers.transformers_scorers import ContrastScorer
 
     sizes = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12}
     models = import_module("tests.judges.scorers.models")
@@ -98,13 +98,13 @@ def _on_gpu(folder: Path) -> list[Row]:
         return []
     import torch
 
-    from fullbench.judges.scorers.running import open_queues
+    from fullbench.judges.scorers.torch_runner import open_queues
 
     open_queues()  # as a judge does that comes first, where here the bare model does
     if not torch.cuda.is_available():
         print("left out: a large CLIP on a GPU, since there is none")
         return []
-    from fullbench.judges.scorers.hub import ContrastScorer
+    from fullbench.judges.scorers.transformers_scorers import ContrastScorer
 
     sizes = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}
     source = import_module("tests.judges.scorers.models").clip(folder / "large", **sizes, image_size=224, patch_size=14)

@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.files.item_files import write_items, write_responses
-from fullbench.judges.critic import wording
+from fullbench.judges.critic_prompts import wording
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
 from fullbench.training.critic.asking import Asking

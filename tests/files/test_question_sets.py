@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.files.question_sets import read_questions
-from fullbench.judges.peer_review.keyed import option_in
+from fullbench.judges.peer_review.multiple_choice_answers import option_in
 from tests.making import png
 
 

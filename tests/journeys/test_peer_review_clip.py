@@ -11,7 +11,7 @@ from fullbench import Ledger
 from fullbench.court.sample import sample
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from tests.journeys.commands import cli
-from tests.judges.test_correlation import by_hand, tiny_clip
+from tests.judges.test_image_text_correlation import by_hand, tiny_clip
 
 NAMES = ("keen", "wordy", "blind")
 

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from fullbench import Ledger
-from fullbench.judges.peer_review.wording import shipped
+from fullbench.judges.peer_review.review_prompts import shipped
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from tests.journeys.commands import cli, write_rows
 from tests.making import png

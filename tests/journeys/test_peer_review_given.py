@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from fullbench.cli.app import app
 from fullbench.files.question_sets import read_questions
-from fullbench.judges.peer_review.wording import shipped
+from fullbench.judges.peer_review.review_prompts import shipped
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.studies import specs

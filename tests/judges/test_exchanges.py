@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fullbench import Case, Choice, Failure, Prompt, Ranking, Reply, Score, Usage, Verdict
-from fullbench.judges.extracting import SecondReader
+from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted import PromptedJudge
 from tests.making import Talker, answers, item
 

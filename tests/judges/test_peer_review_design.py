@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.errors import InputError
-from fullbench.judges.peer_review.design import full, sampled
+from fullbench.judges.peer_review.reviewer_assignment import full, sampled
 
 IMAGES = [f"p{place}" for place in range(12)]
 NAMES = ["gpt-4o", "gpt-4o-mini", "claude-3-haiku", "claude-3.5-sonnet", "gemini-1.5-pro", "llama-3.2"]

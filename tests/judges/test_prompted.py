@@ -22,7 +22,7 @@ from fullbench import (
     Verdict,
 )
 from fullbench.errors import InputError
-from fullbench.judges.extracting import SecondReader
+from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted import Example, PromptedJudge, read_template
 from fullbench.core.ballot import ballot
 from fullbench.core.judge import Judge

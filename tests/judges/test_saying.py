@@ -7,7 +7,7 @@ import pytest
 from fullbench import Case, Choice
 from fullbench.court.simulated import SimulatedJudge
 from fullbench.court.truth import TruthJudge
-from fullbench.judges.extracting import SecondReader
+from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.judge import kind_of, models_of, prompts_of, with_models

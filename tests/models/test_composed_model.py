@@ -7,8 +7,8 @@ import random
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.judges.peer_review.asking import BALLOT, CRITERIA
-from fullbench.judges.peer_review.wording import shipped
+from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
+from fullbench.judges.peer_review.review_prompts import shipped
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.local import rule_based
 from fullbench.models.composed_model import Composed, composed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fullbench import Choice, Item, Picture, Response
-from fullbench.judges.rules import LengthJudge
+from fullbench.judges.baselines import LengthJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import cases as cases_of
 from fullbench.studies.dpo import export_dpo
@@ -87,7 +87,7 @@ def test_diffusers_learns_from_pictures_that_were_exported(tmp_path: Path):
     pytest.importorskip("diffusers", reason="diffusers is not installed; pip install fullbench[diffusers]")
     from diffusers import DiffusionPipeline
 
-    from fullbench.judges.scorers.scorer import CallableScorer, ScorerJudge
+    from fullbench.judges.scorers.scorer_judge import CallableScorer, ScorerJudge
     from tests.training.generator import tiny
 
     items = [Item.ask(f"q{n}", f"a cat {n}") for n in range(4)]

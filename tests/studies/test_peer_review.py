@@ -18,7 +18,7 @@ from fullbench.court.contestants import contestants
 from fullbench.court.sample import sample
 from fullbench.court.truth import PictureTruth
 from fullbench.errors import InputError
-from fullbench.judges.peer_review.asking import BALLOT, CRITERIA
+from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.local.offline_models import OfflineModel

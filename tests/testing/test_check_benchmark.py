@@ -13,8 +13,8 @@ from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdic
 from fullbench.errors import InputError
 from fullbench.analysis import all_tables
 from fullbench.judges.prompted import SLOTS
-from fullbench.judges.rules import LengthJudge
-from fullbench.judges.templates import Template
+from fullbench.judges.baselines import LengthJudge
+from fullbench.judges.prompt_templates import Template
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.benchmark import HOOKS, Benchmark
 from fullbench.core.case import cases as cases_of

@@ -22,7 +22,7 @@ from typing import Any
 
 from fullbench.audit.docket import SWAYS
 from fullbench.errors import InputError
-from fullbench.judges.shown import read_reply
+from fullbench.judges.quoted_prompt_texts import read_reply
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Call
 from fullbench.core.case import Case

@@ -24,7 +24,7 @@ def serve_scores(
 
         fullbench serve-scores "imagereward?device=cuda" --port 8711
     """
-    from fullbench.judges.scorers.server import ScoreServer
+    from fullbench.judges.scorers.scorer_server import ScoreServer
     from fullbench.studies import specs
 
     with ScoreServer(specs.judge(judge), host, port) as server:

@@ -118,7 +118,7 @@ class Benchmark:
     """Whether a case is for a judge, where not every judge hears every case: score models give numbers in units of
     their own, models that are asked rate on a scale."""
     together: bool = False
-    """Whether ratings and a choice on the same responses are asked for in one call (see `judges.together`)."""
+    """Whether ratings and a choice on the same responses are asked for in one call (see `judges.rating_and_choice`)."""
     protocol: Callable[[Mapping[str, Any]], Benchmark] | None = None
     """The benchmark asked by another protocol, from what a study's table `[protocol]` says."""
     labels: Labels | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fullbench.court.sample import sample
 from fullbench.court.simulated import Planted, SimulatedJudge, Truth
 from fullbench.court.truth import TruthJudge
-from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.core.judge import Judge
 
 FAVOURITE = "court/blurred"

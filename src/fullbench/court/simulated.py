@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.judges.rules import marks_from
+from fullbench.judges.baselines import marks_from
 from fullbench.core.ballot import Choice, Ranking
 from fullbench.core.case import Case
 from fullbench.core.digests import digest

@@ -8,7 +8,7 @@ from typing import Any
 from fullbench.court.quality import quality
 from fullbench.court.questions import understand
 from fullbench.court.sample import Known
-from fullbench.judges.rules import marks_from
+from fullbench.judges.baselines import marks_from
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody

@@ -1,9 +1,19 @@
 """Judges that are models with a prompt."""
 
+
 from __future__ import annotations
 
-import time
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+from fullbench.core.digests import digest
+from fullbench.core.model import Model
 from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+from fullbench.core.call import NOTHING, Call, Usage
+from fullbench.core.case import Case
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,19 +21,14 @@ from importlib import resources
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
-
 from fullbench.errors import InputError, ModelError
-from fullbench.judges.examples import Example, written
-from fullbench.judges.hearing import Hearing, Step
-from fullbench.judges.identity import named
-from fullbench.judges.scorers.pictures import broken
-from fullbench.judges.shown import dialogue, drawn, ends, pictures_shown, read_reply, style_of
-from fullbench.judges.templates import Template, joined
+from fullbench.judges.prompt_examples import Example, written
+from fullbench.judges.scorers.decoded_pictures import broken
+from fullbench.judges.quoted_prompt_texts import dialogue, drawn, ends, pictures_shown, read_reply, style_of
+from fullbench.judges.prompt_templates import Template, joined
 from fullbench.models.prompt_fences import fenced
 from fullbench.core.ballot import LETTERS, Ballot, Language, Style, ballot
 from fullbench.core.call import FailureKind
-from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.judge import Kind
 from fullbench.core.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
@@ -31,6 +36,64 @@ from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.parsing.check_code import asking
 from fullbench.parsing.json_schema import ruling_schema
+
+
+# -----------------------------------------------------------------------------
+# The name of a prompted judge.
+
+class Named(Protocol):
+    """The parts of a prompted judge that its name is made from."""
+
+    @property
+    def model(self) -> Model: ...
+    @property
+    def label(self) -> str | None: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def sight(self) -> str: ...
+    @property
+    def reference(self) -> bool: ...
+    @property
+    def language(self) -> str: ...
+    @property
+    def constrained(self) -> bool: ...
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+
+def named(judge: Named) -> str:
+    """Return the model and the prompt style in words, and a digest of everything that can change a verdict."""
+    manner: list[str] = [judge.mode]
+    manner += [] if judge.sight == "image" else [{"none": "unseeing", "described": "described"}[judge.sight]]
+    manner += ["reference"] if judge.reference else []
+    manner += [] if judge.language == "en" else [judge.language]
+    manner += ["constrained"] if judge.constrained else []
+    return f"{judge.label or judge.model.name}+{'+'.join(manner)}#{digest(judge.settings)[:8]}"
+
+
+# -----------------------------------------------------------------------------
+# One case on its way through a judge that asks in several turns.
+
+Step = Literal["both", "picture", "question", "answer"]
+"""What a reasoning turn looks at before the ruling is asked for."""
+
+
+@dataclass(eq=False)
+class Hearing:
+    """What has happened so far in one case. `shared` parts of the first turn are the item's, not the case's."""
+
+    case: Case
+    steps: deque[Step]
+    usage: Usage = NOTHING
+    earlier: list[str] = field(default_factory=list)
+    exchanges: list[Call] = field(default_factory=list)
+    attempts: int = 0
+    estimated: bool = False
+    shared: int = 0
+
+
+# -----------------------------------------------------------------------------
 
 Mode = Literal["direct", "analyze", "steps"]
 Sight = Literal["image", "none", "described"]

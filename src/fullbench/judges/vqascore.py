@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from fullbench.errors import InputError
-from fullbench.judges.rules import marks_from
-from fullbench.judges.scorers.classical import number
+from fullbench.judges.baselines import marks_from
+from fullbench.judges.scorers.image_statistics import number
 from fullbench.models.chat_model import ChatModel
 from fullbench.core.ballot import Ballot
 from fullbench.core.call import NOTHING, Call, Usage

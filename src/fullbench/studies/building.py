@@ -14,7 +14,7 @@ from fullbench.court.making.pairs import Asked, pair, people, record
 from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.readers import read_rows
-from fullbench.judges.scorers.pictures import decode
+from fullbench.judges.scorers.decoded_pictures import decode
 from fullbench.core.picture import Picture
 from fullbench.pixels import encoded
 from fullbench.registry import function

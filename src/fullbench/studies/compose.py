@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
-from fullbench.judges.scorers.pictures import decode
+from fullbench.judges.scorers.decoded_pictures import decode
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Language
 from fullbench.core.column_labels import headings

@@ -6,7 +6,7 @@ Here the measures of tools, which are models' business, meet the peer review tha
 from __future__ import annotations
 
 from fullbench.errors import InputError
-from fullbench.judges.correlation import Correlation, clip
+from fullbench.judges.image_text_correlation import Correlation, clip
 
 
 def correlation(named: str) -> Correlation:

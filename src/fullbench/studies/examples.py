@@ -7,7 +7,7 @@ from pathlib import Path
 from fullbench.errors import InputError
 from fullbench.files.row_fields import Fields
 from fullbench.files.readers import read_rows
-from fullbench.judges.examples import Example
+from fullbench.judges.prompt_examples import Example
 from fullbench.core.ballot import ballot as ballot_of
 
 

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Language
 from fullbench.core.item import Item, Turn

@@ -15,10 +15,10 @@ from fullbench.analysis.peer_review.scores_from_answer_key import benchmark, by_
 from fullbench.analysis.peer_review.ranking_methods import Terms
 from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma
 from fullbench.analysis.peer_review.ground_truth import Truth, in_this_order
-from fullbench.judges.peer_review import asking, design, keyed
-from fullbench.judges.peer_review.wording import Wording, shipped
+from fullbench.judges.peer_review import review_protocol, reviewer_assignment, multiple_choice_answers
+from fullbench.judges.peer_review.review_prompts import Wording, shipped
 from fullbench.judges.prompted import Mode, PromptedJudge
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Usage
 from fullbench.core.case import Case, Orders
@@ -99,7 +99,7 @@ class PeerReview:
     wording: Wording = field(default_factory=shipped)
     template: Template | None = None
     seed: int = 0
-    slots: Sequence[design.Slot] = field(init=False)
+    slots: Sequence[reviewer_assignment.Slot] = field(init=False)
     _asked: Sequence[Item] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,10 +111,10 @@ class PeerReview:
             raise InputError(f"two of the contestants are the same: {', '.join(twice)}; leave one out")
         if bool(self.given) == bool(self.images):
             raise InputError("a peer review is about pictures or about questions that were given: name one of them")
-        asked = asking.given(self.given, self.wording)
+        asked = review_protocol.given(self.given, self.wording)
         object.__setattr__(self, "_asked", asked)
-        slots = design.full([item.id for item in asked] or list(self.images), names, self.families)
-        object.__setattr__(self, "slots", design.sampled(slots, self.reviews, self.seed))
+        slots = reviewer_assignment.full([item.id for item in asked] or list(self.images), names, self.families)
+        object.__setattr__(self, "slots", reviewer_assignment.sampled(slots, self.reviews, self.seed))
 
     @property
     def names(self) -> list[str]:
@@ -202,7 +202,7 @@ class PeerReview:
 
     def writing(self) -> dict[str, list[Item]]:
         """The requests for a question, by who is to write one; none where questions were given."""
-        requests = dict(zip(self.images, asking.writing(self.images, self.wording), strict=True))
+        requests = dict(zip(self.images, review_protocol.writing(self.images, self.wording), strict=True))
         wanted = {(slot.reviewer, slot.image) for slot in self.slots}
         return {
             name: [item for image, item in requests.items() if (name, image) in wanted] for name in self.names
@@ -212,9 +212,9 @@ class PeerReview:
         """The questions written so far, or those that were given."""
         if self.given:
             return self.wanted(self._asked)
-        keys = [item.key for item in asking.writing(self.images, self.wording)]
+        keys = [item.key for item in review_protocol.writing(self.images, self.wording)]
         written = ledger.responses(self.names, item_keys=keys)
-        return self.wanted(asking.questions(self.images, written, self.wording))
+        return self.wanted(review_protocol.questions(self.images, written, self.wording))
 
     def wanted(self, items: Iterable[Item]) -> list[Item]:
         """Those of some questions that a review of the design is about."""
@@ -241,8 +241,8 @@ class PeerReview:
 
     def cases(self, items: Sequence[Item], responses: Sequence[Response]) -> list[Case]:
         """The reviews of the design for which both answers are there."""
-        reviews = asking.reviews(items, responses, orders=self.orders, seed=self.seed)
-        return design.within(reviews, self.slots, given=bool(self.given))
+        reviews = review_protocol.reviews(items, responses, orders=self.orders, seed=self.seed)
+        return reviewer_assignment.within(reviews, self.slots, given=bool(self.given))
 
     def _reviews_by(self, owner: str, items: Sequence[Item], responses: Sequence[Response]) -> list[Case]:
         """What one contestant reviews. Of given questions each reviewer has an order of its own, drawn from the seed:
@@ -252,13 +252,13 @@ class PeerReview:
         slots = [slot for slot in self.slots if slot.reviewer == owner]
         # A large prime apart: another run's seed, which is small, meets none of these.
         seed = self.seed + 1_000_003 * (1 + self.names.index(owner))
-        reviews = asking.reviews(items, responses, orders=self.orders, seed=seed)
-        return design.within(reviews, slots, given=True)
+        reviews = review_protocol.reviews(items, responses, orders=self.orders, seed=seed)
+        return reviewer_assignment.within(reviews, slots, given=True)
 
     def docket(self, judge: Judge, items: Sequence[Item], responses: Sequence[Response]) -> Iterator[Case]:
         """What a judge hears: a reviewer the answers to its own questions, the others what is theirs to hear."""
         if judge is self.correlation:
-            yield from asking.correlations(items, responses)
+            yield from review_protocol.correlations(items, responses)
         elif judge is self.truth:
             yield from (case for case in self.cases(items, responses) if case.criterion == CORRECTNESS)
         else:
@@ -314,7 +314,7 @@ class PeerReview:
             return self.scores
         if self.best_first:
             return in_this_order(tuple(self.names))
-        return by_key(keyed.scored(self._asked, responses))
+        return by_key(multiple_choice_answers.scored(self._asked, responses))
 
     def tables(self, record: Record, responses: Sequence[Response] = ()) -> list[Table]:
         """Rankings, reviewers, convergence, ablations; nothing where no review was kept yet."""
@@ -326,7 +326,7 @@ class PeerReview:
         by_review = tables(
             record, terms=self.terms, truth=self.known(responses), best_first=order, families=self.kin
         )  # fmt: skip
-        scored = benchmark(keyed.scored(self._asked, responses))
+        scored = benchmark(multiple_choice_answers.scored(self._asked, responses))
         return [*by_review[:1], *([scored] if scored.rows else ()), *by_review[1:]]
 
     def _costs(self, steps: Mapping[str, Sequence[Tally]]) -> Table:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from fullbench.errors import InputError
-from fullbench.judges.sheets import SheetJudge, response_of
+from fullbench.judges.rubric_in_one_call import SheetJudge, response_of
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.column_labels import headings

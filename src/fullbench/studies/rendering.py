@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.judges.examples import Example
+from fullbench.judges.prompt_examples import Example
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.core.case import Case
 from fullbench.core.item import Turn

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from fullbench.judges.shown import read_reply
+from fullbench.judges.quoted_prompt_texts import read_reply
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import NOTHING, Call
 from fullbench.core.case import Case

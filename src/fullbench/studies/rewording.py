@@ -20,7 +20,7 @@ from fullbench.errors import InputError
 from fullbench.files.row_fields import Fields
 from fullbench.files.readers import read_rows
 from fullbench.files.writers import Columns
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Language
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item, Turn

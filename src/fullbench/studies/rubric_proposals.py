@@ -14,7 +14,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.files.writers import replacing
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Language
 from fullbench.core.digests import digest
 from fullbench.core.item import REQUEST, Item

@@ -116,7 +116,7 @@ def _criteria(table: Mapping[str, Any], own: tuple[Criterion, ...], folder: Path
 def _judge(spec: str, criteria: Sequence[Criterion], calls: str) -> Judge:
     """The judge that a spec names, told what each criterion means."""
     from fullbench.judges.prompted import PromptedJudge
-    from fullbench.judges.sheets import SheetJudge
+    from fullbench.judges.rubric_in_one_call import SheetJudge
 
     judge = specs.judge(spec)
     if not isinstance(judge, PromptedJudge):

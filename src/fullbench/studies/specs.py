@@ -42,8 +42,8 @@ def contestant(spec: str) -> Model:
     parsed = Spec.parse(spec)
     if "asking" not in parsed.options:
         return model_of(parsed, spec)
-    from fullbench.judges.asked import SLOTS, Asked
-    from fullbench.judges.templates import Template
+    from fullbench.judges.prompted_contestant import SLOTS, Asked
+    from fullbench.judges.prompt_templates import Template
 
     rest = {key: value for key, value in parsed.options.items() if key != "asking"}
     words = parsed.options["asking"]
@@ -75,7 +75,7 @@ def judge(spec: str) -> Judge:
             raise InputError(f"the plugin {parsed.kind!r} made no judge: it lacks one of name, settings, hear")
         return plugin
     if parsed.kind in names("metrics"):
-        from fullbench.judges.metrics.judges import judge_by
+        from fullbench.judges.metrics.metric_judges import judge_by
 
         return judge_by(parsed.kind, load("metrics", parsed.kind), parsed.name, parsed.options)
     if parsed.kind not in names("models"):
@@ -132,9 +132,9 @@ def unmannered(bench: Benchmark, judges: Mapping[str, str]) -> str:
 
 
 def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
-    from fullbench.judges.extracting import SecondReader
+    from fullbench.judges.fallback_reader import SecondReader
     from fullbench.judges.prompted import PromptedJudge, read_template
-    from fullbench.judges.together import Together
+    from fullbench.judges.rating_and_choice import Together
     from fullbench.studies.examples import read_examples
 
     settings = _worded(options.get("wording", PLAIN), options.get("manner", ""))
@@ -148,7 +148,7 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     if "examples" in options:
         settings["examples"] = read_examples(Path(options["examples"]))
     if sure := {key: options[key] for key in ("confidence", "marks") if key in options}:
-        from fullbench.judges.confident import ConfidentJudge
+        from fullbench.judges.verdict_confidence import ConfidentJudge
 
         source = "logprobs" if sure.get("marks") == "expected" else "stated"
         prompted: PromptedJudge = ConfidentJudge(model, **{"confidence": source} | settings | sure)

@@ -113,8 +113,8 @@ def _wording(checked: Checked) -> None:
 
 
 def _asking(checked: Checked) -> None:
-    from fullbench.judges.asked import SLOTS
-    from fullbench.judges.templates import Template
+    from fullbench.judges.prompted_contestant import SLOTS
+    from fullbench.judges.prompt_templates import Template
 
     words = checked.benchmark.asking
     assert words is not None

@@ -13,7 +13,7 @@ from fullbench.analysis.peer_review.ranking_methods import Terms
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.analysis.peer_review.peer_review_tables import tables
 from fullbench.analysis.peer_review.ground_truth import Truth
-from fullbench.judges.peer_review.asking import BALLOT
+from fullbench.judges.peer_review.review_protocol import BALLOT
 from fullbench.core.case import Case
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.item import Item

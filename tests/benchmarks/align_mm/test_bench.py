@@ -21,7 +21,7 @@ from fullbench.errors import InputError
 from fullbench.analysis.agreement import critic_with_people as agreement
 from fullbench.analysis.agreement.critic_with_people import SCALES, before_after, figures, scale_of
 from fullbench.analysis.critic_train_test_split import split
-from fullbench.judges import critic as asking
+from fullbench.judges import critic_prompts as asking
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.model_without_images import Blind
 from fullbench.reports.charts.vega_lite import chart, svg

@@ -11,8 +11,8 @@ from fullbench.benchmarks.mj_bench.bench import mj_bench
 from fullbench.benchmarks.mj_bench.protocol import hears
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
-from fullbench.judges.scorers.classical import measure
-from fullbench.judges.scorers.scorer import ScorerJudge
+from fullbench.judges.scorers.image_statistics import measure
+from fullbench.judges.scorers.scorer_judge import ScorerJudge
 from fullbench.studies.export import export
 from tests.judges.scorers.making import encoded, texture
 

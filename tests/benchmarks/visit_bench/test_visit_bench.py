@@ -14,7 +14,7 @@ from fullbench.benchmarks.visit_bench import asking, people, sources
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.benchmarks.visit_bench.release import Release, read_instances
 from fullbench.errors import InputError
-from fullbench.judges.extracting import SecondReader
+from fullbench.judges.fallback_reader import SecondReader
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case

@@ -15,7 +15,7 @@ from nltk.translate.meteor_score import single_meteor_score
 
 from fullbench import Case, Choice, InputError, Item, Picture, Response, Score
 from fullbench.errors import MissingExtra
-from fullbench.judges.metrics.judges import bertscore, clipscore, refclipscore
+from fullbench.judges.metrics.metric_judges import bertscore, clipscore, refclipscore
 from fullbench.core.judge import kind_of
 from fullbench.studies.sight import looks
 from tests.journeys.commands import cells, cli, write_rows
@@ -28,7 +28,7 @@ def test_a_bare_bertscore_is_refused_and_a_missing_part_is_named(monkeypatch):
         bertscore()
     with pytest.raises(InputError, match="needs a CLIP model"):
         clipscore()
-    monkeypatch.setattr("fullbench.judges.metrics.encoders.find_spec", lambda _: None)
+    monkeypatch.setattr("fullbench.judges.metrics.text_encoders.find_spec", lambda _: None)
     judge = bertscore("roberta-large")
     assert judge.name == "bertscore+roberta-large@layer17"
     case = Case(Item.ask("i", "?", reference="a red cat"), (Response.say("i", "m", "a cat"),), Score(1, 5))

@@ -16,10 +16,10 @@ from sacrebleu.metrics import BLEU
 
 from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
-from fullbench.judges.metrics.embedded import Spelling, bert_score
-from fullbench.judges.metrics.judges import bleu, cider, cider_over, judge_by, meteor, rouge, spelling
-from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
-from fullbench.judges.metrics.stems import porter
+from fullbench.judges.metrics.bertscore import Spelling, bert_score
+from fullbench.judges.metrics.metric_judges import bleu, cider, cider_over, judge_by, meteor, rouge, spelling
+from fullbench.judges.metrics.ngram_overlap import bleu4, meteor_of, rouge_l
+from fullbench.judges.metrics.porter_stemmer import porter
 from fullbench.core.ballot import Choice, Likert, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from fullbench.errors import InputError
-from fullbench.judges.scorers import release
-from fullbench.judges.scorers.hub import AestheticScorer, RewardScorer
+from fullbench.judges.scorers import imagereward
+from fullbench.judges.scorers.transformers_scorers import AestheticScorer, RewardScorer
 from fullbench.studies.specs import judge as judge_of
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, picture, texture
@@ -257,7 +257,7 @@ def test_what_cannot_be_is_told_before_anything_is_loaded(checkpoint, tmp_path):
     ):
         with pytest.raises(InputError, match=sentence):
             RewardScorer(str(source), "imagereward", head=head)
-    assert release.find("zai-org/ImageReward") is None
+    assert imagereward.find("zai-org/ImageReward") is None
 
 
 def test_the_aesthetics_head_as_its_authors_save_it(tmp_path):

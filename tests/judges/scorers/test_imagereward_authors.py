@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from fullbench.judges.scorers.hub import RewardScorer
+from fullbench.judges.scorers.transformers_scorers import RewardScorer
 from tests.judges.scorers import authors, models
 from tests.judges.scorers.making import texture
 

@@ -7,12 +7,12 @@ import pytest
 
 from fullbench import Picture, Real
 from fullbench.errors import InputError, Unscorable
-from fullbench.judges.scorers import running
-from fullbench.judges.scorers.fused import fuse
-from fullbench.judges.scorers.hub import ContrastScorer
-from fullbench.judges.scorers.pictures import decode
-from fullbench.judges.scorers.recipe import Recipe
-from fullbench.judges.scorers.scorer import ScorerJudge
+from fullbench.judges.scorers import torch_runner
+from fullbench.judges.scorers.fast_clip import fuse
+from fullbench.judges.scorers.transformers_scorers import ContrastScorer
+from fullbench.judges.scorers.decoded_pictures import decode
+from fullbench.judges.scorers.batch_preprocessing import Recipe
+from fullbench.judges.scorers.scorer_judge import ScorerJudge
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, encoded, picture, texture
 
@@ -66,7 +66,7 @@ def test_a_prompt_is_read_once_and_forgetting_it_changes_nothing(clip, monkeypat
     monkeypatch.setattr(scorer, "_meaning", lambda prompts: (read.extend(prompts), meaning(prompts))[1])
     kept = [verdict.marks for verdict in ScorerJudge(scorer, batch=4).hear(cases)]
     assert sorted(read) == ["a blue cat", "a red cat"]
-    monkeypatch.setattr(running, "_KEPT", 0)
+    monkeypatch.setattr(torch_runner, "_KEPT", 0)
     forgotten = ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0)), batch=4).hear(cases)
     for one, two in zip(kept, (verdict.marks for verdict in forgotten), strict=True):
         assert one == pytest.approx(two, abs=1e-5)
@@ -131,13 +131,13 @@ def test_a_file_that_turns_out_broken_costs_its_own_case_alone(clip, monkeypatch
         except Unscorable as error:
             raise RuntimeError("the card cannot decode this") from error
 
-    monkeypatch.setattr(running, "available", lambda: True)
+    monkeypatch.setattr(torch_runner, "available", lambda: True)
     monkeypatch.setattr(
-        running,
+        torch_runner,
         "plain_jpeg",
         lambda one: torch.frombuffer(bytearray(one.data()), dtype=torch.uint8) if one.media == "image/jpeg" else None,
     )
-    monkeypatch.setattr(running, "pixels", refusing)
+    monkeypatch.setattr(torch_runner, "pixels", refusing)
     whole = encoded(texture(1), "JPEG")
     pictures = [
         Picture.of(whole),

@@ -19,7 +19,7 @@ import pytest
 import fullbench
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import EngineError, ModelError
-from fullbench.judges.rules import length
+from fullbench.judges.baselines import length
 from fullbench.studies import specs
 from fullbench.studies.engines import remade, wants_gpu
 from fullbench.studies.engines import worker as worker_module

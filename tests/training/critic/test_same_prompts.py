@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.app import app
-from fullbench.judges.critic import RULES, wording
+from fullbench.judges.critic_prompts import RULES, wording
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.description import Critic
 from fullbench.training.critic.encoding import Encoder

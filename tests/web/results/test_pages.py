@@ -194,7 +194,7 @@ def test_a_vote_of_somebody_whom_a_file_of_labels_names_is_a_revision_of_the_lab
 
 
 def test_a_case_is_judged_again_when_the_organiser_says_so(shown, viewer, organiser, settings, tmp_path):
-    from fullbench.judges.rules import LengthJudge
+    from fullbench.judges.baselines import LengthJudge
     from fullbench.studies.hear import hear
 
     case = some_case(viewer)

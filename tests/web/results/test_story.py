@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case

@@ -12,7 +12,7 @@ from fullbench.benchmarks.align_mm.release import case_of
 from fullbench.benchmarks.align_mm.tasks import task_of
 from fullbench.analysis.critic_train_test_split import split
 from fullbench.files.readers import read_rows
-from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.core.item import Item, Turn
 from fullbench.core.record import Record
 from fullbench.core.response import Response

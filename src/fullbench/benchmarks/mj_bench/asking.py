@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.core.model import Model
 
 CRITERIA = {

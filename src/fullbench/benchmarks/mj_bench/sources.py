@@ -25,8 +25,8 @@ from fullbench.errors import InputError
 from fullbench.files.item_files import read_items, read_rows
 from fullbench.files.own_layout import own_record
 from fullbench.files.picture_access_policy import find_picture, read_picture
-from fullbench.judges.scorers.classical import MEASURES, measure
-from fullbench.judges.scorers.scorer import ScorerJudge
+from fullbench.judges.scorers.image_statistics import MEASURES, measure
+from fullbench.judges.scorers.scorer_judge import ScorerJudge
 from fullbench.core.column_labels import headings
 from fullbench.core.item import SENSITIVE, Item
 from fullbench.core.note import Note

@@ -8,8 +8,8 @@ from importlib import resources
 from typing import Any
 
 from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.templates import Template
-from fullbench.judges.writing import describe, lengthen
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.texts_for_experiments import describe, lengthen
 from fullbench.core.model import Model
 
 __all__ = ["CRITERIA", "LEVELS", "TRIALS", "contestants_wording", "describe", "judge", "lengthen", "wording", "words"]

@@ -11,7 +11,7 @@ from fullbench.benchmarks.mllm_judge.record import assemble, released_items
 from fullbench.benchmarks.mllm_judge.release import Release
 from fullbench.files.item_files import read_items
 from fullbench.files.own_layout import VERDICTS, own_items, own_record
-from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.reproduction import Brought

@@ -17,9 +17,9 @@ def _benchmark(name: str, paper: str, released: str) -> Benchmark:
         name=name,
         paper=paper,
         items=Late("fullbench.benchmarks.upme.sample:items"),
-        cases=Late("fullbench.judges.peer_review.asking:reviews"),
+        cases=Late("fullbench.judges.peer_review.review_protocol:reviews"),
         tables=Late("fullbench.analysis.peer_review.peer_review_tables:tables"),
-        wording=Late("fullbench.judges.peer_review.asking:wording"),
+        wording=Late("fullbench.judges.peer_review.review_protocol:wording"),
         bring=partial(Late("fullbench.benchmarks.upme.brought:bring"), released),
         reproduce=Late(f"fullbench.benchmarks.upme.{released}:reproduce"),
     )

@@ -9,8 +9,8 @@ from fullbench.benchmarks.upme import pico, prd
 from fullbench.benchmarks.upme.sample import IMAGES, SEED, contestants, sample
 from fullbench.errors import InputError
 from fullbench.files.release_rows import released_rows
-from fullbench.judges.peer_review import asking
-from fullbench.judges.peer_review.asking import BALLOT
+from fullbench.judges.peer_review import review_protocol
+from fullbench.judges.peer_review.review_protocol import BALLOT
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.digests import digest
@@ -44,11 +44,11 @@ def reviewed_sample() -> Record:
         responses += [Response.say(reply.prompt.tag, model.name, reply.text) for reply in model.answer(asked)]
     verdicts: list[Verdict] = []
     for model in contestants():
-        judge = PromptedJudge(model, **asking.wording())
+        judge = PromptedJudge(model, **review_protocol.wording())
         written = [item for item in items if item.tags["reviewer"] == model.name]
-        heard = judge.hear(asking.reviews(written, responses))
+        heard = judge.hear(review_protocol.reviews(written, responses))
         verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]
-    known = [case for case in asking.reviews(items, responses) if case.criterion == CORRECTNESS]
+    known = [case for case in review_protocol.reviews(items, responses) if case.criterion == CORRECTNESS]
     verdicts += PictureTruth(court(SEED, IMAGES)).hear(known)
     shown = {(response.item, response.contestant): response for response in responses}
     return Record(tuple(verdicts), {item.id: item for item in items}, shown)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fullbench.files.item_files import read_items
-from fullbench.judges.peer_review.asking import questions, writing
+from fullbench.judges.peer_review.review_protocol import questions, writing
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt
 from fullbench.core.picture import Picture

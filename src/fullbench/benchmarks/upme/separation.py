@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from random import Random
 
 from fullbench.errors import InputError, Undefined
-from fullbench.judges.peer_review.asking import COSINE
+from fullbench.judges.peer_review.review_protocol import COSINE
 from fullbench.core.case import Case
 from fullbench.core.rubric import CORRELATION
 from fullbench.core.estimate import Estimate

@@ -10,8 +10,8 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.templates import Template
-from fullbench.judges.writing import compose
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.texts_for_experiments import compose
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.model import Model

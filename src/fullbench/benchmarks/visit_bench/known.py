@@ -9,7 +9,7 @@ from fullbench.benchmarks.visit_bench.asked import items
 from fullbench.benchmarks.visit_bench.cases import cases
 from fullbench.benchmarks.visit_bench.sources import SAMPLE, references
 from fullbench.files.own_layout import own_record
-from fullbench.judges.rules import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.core.record import Record
 from fullbench.core.reproduction import Brought
 from fullbench.core.verdict import Verdict

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fullbench.errors import InputError
-from fullbench.judges.metrics.overlap import Words, ngrams
+from fullbench.judges.metrics.ngram_overlap import Words, ngrams
 
 _ORDER = 4
 _SIGMA = 6.0

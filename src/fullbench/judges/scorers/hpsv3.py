@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.judges.scorers.checkpoints import HUB, fetched, tensors
-from fullbench.judges.scorers.running import TorchScorer, identity
+from fullbench.judges.scorers.safe_weights import HUB, fetched, tensors
+from fullbench.judges.scorers.torch_runner import TorchScorer, identity
 
 if TYPE_CHECKING:
     from PIL.Image import Image

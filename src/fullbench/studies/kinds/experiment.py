@@ -17,7 +17,7 @@ from typing import Unpack
 from fullbench.errors import InputError
 from fullbench.analysis.experiment_tables import gains, right, sights
 from fullbench.files.item_files import read_items, write_items
-from fullbench.judges.writing import Composing, Describing, Lengthening, Writing, Written
+from fullbench.judges.texts_for_experiments import Composing, Describing, Lengthening, Writing, Written
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply

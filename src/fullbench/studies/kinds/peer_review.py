@@ -15,12 +15,12 @@ from fullbench.analysis.peer_review.reviews_from_record import PARTS
 from fullbench.analysis.peer_review.repeated_runs import Run, runs
 from fullbench.analysis.peer_review.ground_truth import Truth
 from fullbench.files.question_sets import read_questions
-from fullbench.judges.peer_review import asking
-from fullbench.judges.peer_review.asking import KEY
-from fullbench.judges.peer_review.keyed import KeyedTruth
-from fullbench.judges.peer_review.wording import Wording, read_wording, shipped
+from fullbench.judges.peer_review import review_protocol
+from fullbench.judges.peer_review.review_protocol import KEY
+from fullbench.judges.peer_review.multiple_choice_answers import KeyedTruth
+from fullbench.judges.peer_review.review_prompts import Wording, read_wording, shipped
 from fullbench.judges.prompted import Mode, read_template
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
@@ -188,7 +188,7 @@ def _loads(review: PeerReview, ledger: Ledger, seen: Seen) -> tuple[list[Load], 
     written = list(ledger.responses(names, item_keys=list(requests))) if requests else []
     written += _stand_ins(writing, written, _QUESTION)
     items = review.questions(ledger) if review.given else review.wanted(
-        asking.questions(review.images, written, review.wording)
+        review_protocol.questions(review.images, written, review.wording)
     )  # fmt: skip
     asked = review.asked(items)
     answered = list(ledger.responses(names, item_keys=[item.key for item in items]))

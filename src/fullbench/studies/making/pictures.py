@@ -12,7 +12,7 @@ import numpy as np
 
 from fullbench.errors import InputError
 from fullbench.files.writers import replacing, write_rows
-from fullbench.judges.scorers.pictures import decode
+from fullbench.judges.scorers.decoded_pictures import decode
 from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture
 from fullbench.pixels import encoded, veiled

@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 
 from fullbench.errors import InputError
 from fullbench.analysis.agreement.critic_with_people import SCALE, scale_of
-from fullbench.judges.critic import critic
+from fullbench.judges.critic_prompts import critic
 from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Score, ballot
 from fullbench.core.model import Model
 from fullbench.core.text import language_named

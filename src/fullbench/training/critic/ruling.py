@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.judges.rules import marks_from
+from fullbench.judges.baselines import marks_from
 from fullbench.models.local.transformers_model import TransformersModel, pad_of, place, pretrained
 from fullbench.models.local.weights_digest import fingerprint
 from fullbench.core.ballot import Ballot, Real, Score

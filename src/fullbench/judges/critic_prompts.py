@@ -9,7 +9,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.judges.prompted import SLOTS, PromptedJudge, read_template
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Language
 from fullbench.core.model import Model
 from fullbench.core.text import language_named

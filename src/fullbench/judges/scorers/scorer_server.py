@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from fullbench.errors import FullbenchError, InputError
-from fullbench.judges.scorers.remote import PROTOCOL
+from fullbench.judges.scorers.remote_scorer import PROTOCOL
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from fullbench.judges.peer_review.wording import Wording, shipped
+from fullbench.judges.peer_review.review_prompts import Wording, shipped
 from fullbench.core.ballot import Choice, Real
 from fullbench.core.case import Case, Orders
 from fullbench.core.case import cases as cases_of

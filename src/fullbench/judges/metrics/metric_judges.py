@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.errors import InputError
 from fullbench.judges.metrics.cider import Cider
-from fullbench.judges.metrics.embedded import Encoder, Spelling, baseline_of, cached, compared
-from fullbench.judges.metrics.overlap import bleu4, meteor_of, rouge_l
-from fullbench.judges.metrics.stems import STEMMERS
-from fullbench.judges.rules import marks_from, unread
+from fullbench.judges.metrics.bertscore import Encoder, Spelling, baseline_of, cached, compared
+from fullbench.judges.metrics.ngram_overlap import bleu4, meteor_of, rouge_l
+from fullbench.judges.metrics.porter_stemmer import STEMMERS
+from fullbench.judges.baselines import marks_from, unread
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody, Judge, Kind
@@ -144,7 +144,7 @@ def bertscore(rest: str = "", options: Mapping[str, str] | None = None) -> Metri
             "without any"
         )
     plain = _plain("bertscore", "", options, ("layer", "baseline", "revision", "device"))
-    from fullbench.judges.metrics.encoders import HubEncoder, texts_of
+    from fullbench.judges.metrics.text_encoders import HubEncoder, texts_of
 
     layer = plain.get("layer")
     if layer is not None and not layer.isdecimal():
@@ -183,7 +183,7 @@ def refclipscore(rest: str = "", options: Mapping[str, str] | None = None) -> Ju
 
 
 def _clip(name: str, rest: str, options: Mapping[str, str] | None, *, reference: bool) -> Judge:
-    from fullbench.judges.metrics.encoders import ClipTexts
+    from fullbench.judges.metrics.text_encoders import ClipTexts
 
     if not rest:
         raise InputError(f"{name} needs a CLIP model: {name}:openai/clip-vit-base-patch32, or a folder with one")

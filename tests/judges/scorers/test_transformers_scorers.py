@@ -6,9 +6,9 @@ import pytest
 
 from fullbench import Choice, Item, Real, Response
 from fullbench.errors import InputError
-from fullbench.judges.scorers import factories
-from fullbench.judges.scorers.hub import KINDS, AestheticScorer, ContrastScorer, MatchScorer, RewardScorer
-from fullbench.judges.scorers.scorer import Scorer, ScorerJudge
+from fullbench.judges.scorers import scorer_specs
+from fullbench.judges.scorers.transformers_scorers import KINDS, AestheticScorer, ContrastScorer, MatchScorer, RewardScorer
+from fullbench.judges.scorers.scorer_judge import Scorer, ScorerJudge
 from fullbench.core.case import cases as cases_of
 from fullbench.studies.specs import judge as judge_of
 from tests.judges.scorers import models
@@ -172,13 +172,13 @@ def test_wrong_options_are_told():
         name, _, query = rest.partition("?")
         options = dict(pair.split("=") for pair in query.split("&") if pair)
         with pytest.raises(InputError, match=words):
-            factories.hub(kind, name, options)
+            scorer_specs.hub(kind, name, options)
 
 
 def test_hpsv2_is_the_authors_checkpoint_unless_a_model_is_named():
     for version, file in (("", "HPS_v2.1_compressed.pt"), ("2.0", "HPS_v2_compressed.pt")):
-        judge = factories.hpsv2("", {"version": version} if version else {})
+        judge = scorer_specs.hpsv2("", {"version": version} if version else {})
         assert judge.settings["weights"] == f"hub:xswu/HPSv2/{file}"
     with pytest.raises(InputError, match=r"HPSv2 has the versions 2.0, 2.1; found '1'"):
-        factories.hpsv2("", {"version": "1"})
-    assert factories.hpsv2("some/model", {}).name == factories.hub("hpsv2", "some/model", {}).name
+        scorer_specs.hpsv2("", {"version": "1"})
+    assert scorer_specs.hpsv2("some/model", {}).name == scorer_specs.hub("hpsv2", "some/model", {}).name

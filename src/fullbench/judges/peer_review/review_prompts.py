@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Language
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 

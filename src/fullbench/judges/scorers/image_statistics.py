@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.errors import InputError
-from fullbench.judges.scorers.scorer import ScorerJudge, Span
+from fullbench.judges.scorers.scorer_judge import ScorerJudge, Span
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -4,7 +4,7 @@ import pytest
 
 from fullbench import Picture
 from fullbench.errors import InputError
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from tests.making import png
 
 SLOTS = {"question", "reference"}

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from fullbench.errors import ModelError
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import ballot
 from fullbench.core.call import Usage
 from fullbench.core.case import Case

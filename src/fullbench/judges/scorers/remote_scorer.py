@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fullbench.errors import InputError, ModelError
-from fullbench.judges.scorers.pictures import UnscorableAmong
-from fullbench.judges.scorers.scorer import Span
+from fullbench.judges.scorers.decoded_pictures import UnscorableAmong
+from fullbench.judges.scorers.scorer_judge import Span
 from fullbench.core.picture import Picture
 from fullbench.pixels import encoded
 

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.judges.scorers import release
-from fullbench.judges.scorers.checkpoints import HUB, Layers, fetched, linear, tensors
+from fullbench.judges.scorers import imagereward
+from fullbench.judges.scorers.safe_weights import HUB, Layers, fetched, linear, tensors
 from fullbench.judges.scorers.imagereward import load
-from fullbench.judges.scorers.recipe import Recipe
-from fullbench.judges.scorers.running import TorchScorer, identity, unit
-from fullbench.judges.scorers.scorer import Span
+from fullbench.judges.scorers.batch_preprocessing import Recipe
+from fullbench.judges.scorers.torch_runner import TorchScorer, identity, unit
+from fullbench.judges.scorers.scorer_judge import Span
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -154,15 +154,15 @@ class RewardScorer(HubScorer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.head:
-            release.find(self.source)
+            imagereward.find(self.source)
         elif Path(self.source).is_file():
             raise InputError("a checkpoint brings its own head; leave the option head out", path=self.source)
 
     def _particulars(self) -> Mapping[str, Any]:
         if self.head:
             return super()._particulars()
-        files = release.find(self.source, self.processor)
-        tokenizer = files.tokenizer if files else self.processor or release.TOKENIZER
+        files = imagereward.find(self.source, self.processor)
+        tokenizer = files.tokenizer if files else self.processor or imagereward.TOKENIZER
         config = files.config if files else None
         return {
             "revision": self.revision,
@@ -179,7 +179,7 @@ class RewardScorer(HubScorer):
         if self.head:
             return super()._open(device, dtype)
         self._transformers()
-        files = release.fetch(self.source, self.processor, self.revision)
+        files = imagereward.fetch(self.source, self.processor, self.revision)
         loaded = load(files.checkpoint, files.config, dtype)
         self._tools = SimpleNamespace(tokenizer=files.words(loaded.tokens))
         self._recipe = loaded.recipe

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.judges.examples import Example, written
+from fullbench.judges.prompt_examples import Example, written
 from fullbench.models.prompt_fences import fenced
 from fullbench.core.ballot import Ballot, Language, Real, Ruling, Score, Style
 from fullbench.core.call import Call

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.judges.rules import marks_from, unread
+from fullbench.judges.baselines import marks_from, unread
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody, Kind

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 from weakref import finalize
 
 from fullbench.errors import Unscorable
-from fullbench.judges.scorers.pictures import decode
-from fullbench.judges.scorers.recipe import Recipe
+from fullbench.judges.scorers.decoded_pictures import decode
+from fullbench.judges.scorers.batch_preprocessing import Recipe
 from fullbench.core.picture import Picture
 
 
@@ -53,7 +53,7 @@ class DecodingProcesses:
 
 def _start() -> subprocess.Popen[bytes]:
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "fullbench.judges.scorers.decoding"]
+    command = [sys.executable, "-m", "fullbench.judges.scorers.decoding_processes"]
     return subprocess.Popen(  # noqa: S603 (our own module)
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=surroundings
     )

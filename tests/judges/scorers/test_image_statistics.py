@@ -9,17 +9,7 @@ from scipy import ndimage, stats
 
 from fullbench import Real
 from fullbench.errors import InputError
-from fullbench.judges.scorers.classical import (
-    HALF_NOISE,
-    HALF_SHARP,
-    MEASURES,
-    _shape,
-    colourfulness,
-    judge,
-    naturalness,
-    noise,
-    sharpness,
-)
+from fullbench.judges.scorers.image_statistics import HALF_NOISE, HALF_SHARP, MEASURES, _shape, colourfulness, judge, naturalness, noise, sharpness
 from fullbench.studies.specs import judge as judge_of
 from tests.judges.scorers.making import case, picture, texture
 

@@ -20,11 +20,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra, Unscorable
-from fullbench.judges.scorers.decoding import DecodingProcesses
-from fullbench.judges.scorers.fused import compile_vision, fuse, spare_collector
-from fullbench.judges.scorers.pictures import UnscorableAmong, decode
-from fullbench.judges.scorers.recipe import Recipe, available, fine, pixels, plain_jpeg
-from fullbench.judges.scorers.scorer import Span
+from fullbench.judges.scorers.decoding_processes import DecodingProcesses
+from fullbench.judges.scorers.fast_clip import compile_vision, fuse, spare_collector
+from fullbench.judges.scorers.decoded_pictures import UnscorableAmong, decode
+from fullbench.judges.scorers.batch_preprocessing import Recipe, available, fine, pixels, plain_jpeg
+from fullbench.judges.scorers.scorer_judge import Span
 from fullbench.models.local.weights_digest import fingerprint
 from fullbench.core.digests import digest
 from fullbench.core.picture import Picture

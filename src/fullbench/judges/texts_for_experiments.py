@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Protocol
 
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.response import LENGTHENS, Response

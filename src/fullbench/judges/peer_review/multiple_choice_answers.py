@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.judges.peer_review.asking import KEY, OPTIONS
-from fullbench.judges.rules import marks_from
+from fullbench.judges.peer_review.review_protocol import KEY, OPTIONS
+from fullbench.judges.baselines import marks_from
 from fullbench.core.ballot import LETTERS
 from fullbench.core.case import Case
 from fullbench.core.item import Item

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import Unscorable
-from fullbench.judges.scorers.pictures import PIXELS
+from fullbench.judges.scorers.decoded_pictures import PIXELS
 from fullbench.core.picture import Picture
 
 if TYPE_CHECKING:

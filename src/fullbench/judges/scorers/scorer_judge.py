@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from fullbench.errors import InputError, Unscorable
-from fullbench.judges.rules import marks_from
-from fullbench.judges.scorers.pictures import UnscorableAmong, decode
+from fullbench.judges.baselines import marks_from
+from fullbench.judges.scorers.decoded_pictures import UnscorableAmong, decode
 from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest

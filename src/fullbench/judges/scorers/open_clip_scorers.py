@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.judges.scorers.checkpoints import HUB, fetched
-from fullbench.judges.scorers.running import TorchScorer, identity, unit
+from fullbench.judges.scorers.safe_weights import HUB, fetched
+from fullbench.judges.scorers.torch_runner import TorchScorer, identity, unit
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fullbench.court.sample import sample
 from fullbench.errors import InputError
-from fullbench.judges.correlation import ClipMeasure, Correlation, clip, windows
-from fullbench.judges.peer_review.asking import correlations
+from fullbench.judges.image_text_correlation import ClipMeasure, Correlation, clip, windows
+from fullbench.judges.peer_review.review_protocol import correlations
 from fullbench.models.tools.colour_tool import colour_shares, colours_named
 from fullbench.models.tools.toolbox import opened
 from fullbench.core.item import Item

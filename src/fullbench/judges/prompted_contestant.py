@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.judges.templates import Template
+from fullbench.judges.prompt_templates import Template
 from fullbench.core.item import Turn, parts_pictures
 from fullbench.core.model import Model, Prompt, Reply
 

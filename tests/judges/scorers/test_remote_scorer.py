@@ -79,9 +79,9 @@ def test_a_broken_picture_is_recused_with_the_servers_reason_and_the_rest_are_sc
 
 
 def test_what_is_no_score_server_is_said_in_a_sentence(cli, tmp_path, monkeypatch):
-    from fullbench.judges.scorers import remote
+    from fullbench.judges.scorers import remote_scorer
 
-    monkeypatch.setattr(remote, "_WAITS", (0.01,))
+    monkeypatch.setattr(remote_scorer, "_WAITS", (0.01,))
     pictures(tmp_path)
     judged = ("judge", "--items", "items.jsonl", "--responses", "responses.jsonl", "--ballot", "number", "--judge")
 

@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fullbench.errors import InputError
-from fullbench.judges.metrics.judges import bleu, judge_by
-from fullbench.judges.rules import (
-    ChanceJudge,
-    LengthJudge,
-    ReferenceJudge,
-    chance,
-    length,
-    marks_from,
-    reference,
-)
+from fullbench.judges.metrics.metric_judges import bleu, judge_by
+from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge, chance, length, marks_from, reference
 from fullbench.core.ballot import Choice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
