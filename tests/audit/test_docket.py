@@ -12,9 +12,9 @@ from fullbench.audit.attacks import attacks
 from fullbench.audit.docket import HIDDEN, SIZES, docket, size_of
 from fullbench.audit.graded import graded
 from fullbench.audit.kinds import DIFFICULTIES, KINDS, asked, drawn
-from fullbench.court.eyes import Sight, look
-from fullbench.court.questions import say, solve, understand
-from fullbench.court.scenes import Scene
+from fullbench.synthetic.picture_reading import Sight, look
+from fullbench.synthetic.questions import say, solve, understand
+from fullbench.synthetic.scenes import Scene
 from fullbench.errors import InputError
 from fullbench.core.case import Case
 

@@ -32,7 +32,7 @@ def test_what_a_path_names_is_there_and_lies_where_a_benchmark_may_look():
     seen = 0
     for name, made in ours().items():
         own = installed("benchmarks")[name].module.rpartition(".")[0]
-        rooms = (f"{own}.", "fullbench.court.", "fullbench.analysis.", "fullbench.judges.")
+        rooms = (f"{own}.", "fullbench.synthetic.", "fullbench.analysis.", "fullbench.judges.")
         for hook, (path, _) in late(made).items():
             assert callable(path.function), (name, hook)
             assert path.path.startswith(rooms), (name, hook)

@@ -17,7 +17,7 @@ def fullbench(*words, cwd):
 
 
 def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
-    from fullbench.court.sample import sample
+    from fullbench.synthetic.sample_items import sample
 
     (tmp_path / "photos").mkdir()
     for known in sample(3, 3):

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from fullbench.benchmarks.mj_bench.names import LIKERT, LIKERT_10
-from fullbench.court.making.grids import grid
-from fullbench.court.making.pairs import pair, record
-from fullbench.court.making.pairs import people as at_work
+from fullbench.synthetic.perturb.demographic_grids import grid
+from fullbench.synthetic.perturb.perturbed_pairs import pair, record
+from fullbench.synthetic.perturb.perturbed_pairs import people as at_work
 from fullbench.pixels import encoded
 from fullbench.studies.export import export
 from tests.benchmarks.mj_bench.test_figures import acc, ges, nds

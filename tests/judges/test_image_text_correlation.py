@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.court.sample import sample
+from fullbench.synthetic.sample_items import sample
 from fullbench.errors import InputError
 from fullbench.judges.image_text_correlation import ClipMeasure, Correlation, clip, windows
 from fullbench.judges.peer_review.review_protocol import correlations

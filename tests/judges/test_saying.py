@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fullbench import Case, Choice
-from fullbench.court.simulated import SimulatedJudge
-from fullbench.court.truth import TruthJudge
+from fullbench.synthetic.biased_judge import SimulatedJudge
+from fullbench.synthetic.truth import TruthJudge
 from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.local.offline_models import OfflineModel

@@ -18,8 +18,8 @@ from pyarrow.parquet import ParquetFile
 
 from fullbench import Case, Item, Ledger, Response, Score, Verdict
 from fullbench.columns.column_builder import KIND, REAL, WHOLE
-from fullbench.court.questions import ask, invent, say, solve
-from fullbench.court.scenes import things_scene
+from fullbench.synthetic.questions import ask, invent, say, solve
+from fullbench.synthetic.scenes import things_scene
 from fullbench.ledger.lake import manifest, write_lake
 from fullbench.ledger.lake.storage import Folder
 from fullbench.core.call import Call, Usage

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from fullbench.benchmarks.upme.separation import held_out, separation
-from fullbench.court.sample import sample
+from fullbench.synthetic.sample_items import sample
 from fullbench.errors import InputError
 from fullbench.models.tools.text_image_fit import Weights, fit
 from fullbench.models.tools.picture_notes import Notes, Thing

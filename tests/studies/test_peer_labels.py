@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from fullbench.benchmarks.mllm_judge.tables import tables as mllm_tables
-from fullbench.court.contestants import contestants
-from fullbench.court.sample import sample
+from fullbench.synthetic.contestants import contestants
+from fullbench.synthetic.sample_items import sample
 from fullbench.analysis.peer_review.reviews_from_record import reviewers
 from fullbench.analysis.peer_review.peer_review_tables import tables
 from fullbench.ledger.ledger import Ledger

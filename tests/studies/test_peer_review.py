@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.court.contestants import contestants
-from fullbench.court.sample import sample
-from fullbench.court.truth import PictureTruth
+from fullbench.synthetic.contestants import contestants
+from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.truth import PictureTruth
 from fullbench.errors import InputError
 from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
 from fullbench.judges.prompted import PromptedJudge

@@ -7,7 +7,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from fullbench.court.simulated import Planted, SimulatedJudge
+from fullbench.synthetic.biased_judge import Planted, SimulatedJudge
 from fullbench.errors import InputError
 from fullbench.analysis.peer_review.ranking_methods import ROBUST
 from fullbench.core.ballot import Choice

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fullbench.court.words import Language
+from fullbench.synthetic.vocabulary import Language
 from fullbench.core.ballot import LETTERS
 
 Where = Literal["answer", "picture", "caption", "earlier turn"]

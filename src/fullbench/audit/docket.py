@@ -16,7 +16,7 @@ from fullbench.audit import looks, wordings
 from fullbench.audit.attacks import Attack, attacks
 from fullbench.audit.graded import graded
 from fullbench.audit.kinds import Asked, asked, drawn
-from fullbench.court.words import count_of, listed
+from fullbench.synthetic.vocabulary import count_of, listed
 from fullbench.errors import InputError
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case

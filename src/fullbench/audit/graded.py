@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterator
 
 from fullbench.audit.kinds import Asked, imagined
-from fullbench.court.queries import Answer, Group
-from fullbench.court.questions import say, solve
-from fullbench.court.scenes import LABELS, WRITTEN
-from fullbench.court.words import COLOURS, SHAPES
+from fullbench.synthetic.question_meaning import Answer, Group
+from fullbench.synthetic.questions import say, solve
+from fullbench.synthetic.scenes import LABELS, WRITTEN
+from fullbench.synthetic.vocabulary import COLOURS, SHAPES
 
 DRAWS = 40
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
-from fullbench.court.drawing import draw
-from fullbench.court.quality import quality
-from fullbench.court.queries import Answer, Query, Task
-from fullbench.court.questions import ask, invent, say, solve
-from fullbench.court.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
-from fullbench.court.words import Language
+from fullbench.synthetic.drawing import draw
+from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.question_meaning import Answer, Query, Task
+from fullbench.synthetic.questions import ask, invent, say, solve
+from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
+from fullbench.synthetic.vocabulary import Language
 
 Difficulty = Literal["easy", "medium", "hard"]
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)

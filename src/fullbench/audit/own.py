@@ -16,7 +16,7 @@ from fullbench.audit import looks, swaying, wordings
 from fullbench.audit.docket import PAIRS, SWAY
 from fullbench.audit.heard import Heard, difference, heard, of, share
 from fullbench.columns.column_builder import columns_of
-from fullbench.court.words import Language
+from fullbench.synthetic.vocabulary import Language
 from fullbench.errors import InputError
 from fullbench.analysis import all_tables
 from fullbench.analysis.judge_card import Card

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fullbench.audit.kinds import Asked
-from fullbench.court.queries import Query
-from fullbench.court.questions import say, solve
-from fullbench.court.words import Language
+from fullbench.synthetic.question_meaning import Query
+from fullbench.synthetic.questions import say, solve
+from fullbench.synthetic.vocabulary import Language
 
 _FILL: Mapping[Language, tuple[str, str]] = {
     "en": (

@@ -107,7 +107,7 @@ def grid(
 
         fullbench compose grid "a {age} {gender} nurse" --axis age=young,old --axis gender=woman,man --out nurses.csv
     """
-    from fullbench.court.making.grids import grid as combined
+    from fullbench.synthetic.perturb.demographic_grids import grid as combined
     from fullbench.errors import InputError
     from fullbench.files.writers import write_rows
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from fullbench.court.making.blur import defocus, motion
-from fullbench.court.making.grids import Shown
-from fullbench.court.making.masks import Region, distort
-from fullbench.court.making.pairs import Asked, pair, people, record
+from fullbench.synthetic.perturb.blur import defocus, motion
+from fullbench.synthetic.perturb.demographic_grids import Shown
+from fullbench.synthetic.perturb.masks import Region, distort
+from fullbench.synthetic.perturb.perturbed_pairs import Asked, pair, people, record
 from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.readers import read_rows

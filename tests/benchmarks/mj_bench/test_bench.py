@@ -8,7 +8,7 @@ from fullbench.benchmarks.mj_bench import asking, sources
 from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench, mj_bench_scales
 from fullbench.benchmarks.mj_bench.names import OWN_UNITS, SCALE_BALLOTS
 from fullbench.benchmarks.mj_bench.protocol import hears
-from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED
+from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN, PERSPECTIVES, REJECTED
 from fullbench.judges.scorers.image_statistics import measure
 from fullbench.judges.scorers.scorer_judge import CallableScorer, ScorerJudge
 from fullbench.models.local.offline_models import OfflineModel

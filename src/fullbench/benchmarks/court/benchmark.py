@@ -29,7 +29,7 @@ def court_of(seed: int = 7, size: int = 60, *, wide: bool = False, name: str = "
 
     def items(source: Path | None = None) -> list[Item]:
         """The items, made afresh from the seed; there is nothing to read from a folder."""
-        from fullbench.court.sample import sample
+        from fullbench.synthetic.sample_items import sample
 
         if source is not None:
             raise InputError("the court makes its own pictures; leave the source out", path=source)
@@ -41,8 +41,8 @@ def court_of(seed: int = 7, size: int = 60, *, wide: bool = False, name: str = "
         items=items,
         cases=_cases(seed),
         tables=partial(Late("fullbench.benchmarks.court.tables:tables"), seed=seed),
-        contestants=Late("fullbench.court.contestants:contestants"),
-        judges=partial(Late("fullbench.court.judges:judges"), seed, size, wide=wide),
+        contestants=Late("fullbench.synthetic.contestants:contestants"),
+        judges=partial(Late("fullbench.synthetic.planted_judges:judges"), seed, size, wide=wide),
     )
 
 

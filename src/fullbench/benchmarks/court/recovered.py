@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from fullbench.court.judges import FAVOURITE
-from fullbench.court.simulated import USUAL_LENGTH, SimulatedJudge
+from fullbench.synthetic.planted_judges import FAVOURITE
+from fullbench.synthetic.biased_judge import USUAL_LENGTH, SimulatedJudge
 from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.record import Record

@@ -22,8 +22,8 @@ from fullbench.benchmarks.court.recovered import (
     tried,
     true_marks,
 )
-from fullbench.court.judges import FAVOURITE, simulated
-from fullbench.court.simulated import SimulatedJudge
+from fullbench.synthetic.planted_judges import FAVOURITE, simulated
+from fullbench.synthetic.biased_judge import SimulatedJudge
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.boards.leaderboard import Settings, boards
 from fullbench.core.estimate import Estimate

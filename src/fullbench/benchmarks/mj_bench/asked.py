@@ -21,7 +21,7 @@ from fullbench.benchmarks.mj_bench.preferences import (
     groups,
     judged_pairs,
 )  # fmt: skip
-from fullbench.court.making.pairs import CHOSEN
+from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN
 from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note

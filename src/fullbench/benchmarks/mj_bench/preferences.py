@@ -9,7 +9,7 @@ from functools import partial
 from statistics import fmean
 
 from fullbench.benchmarks.mj_bench.names import SHORT, STORED
-from fullbench.court.making.pairs import CHOSEN, REJECTED
+from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN, REJECTED
 from fullbench.errors import Undefined
 from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.estimate import Estimate

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from fullbench.benchmarks.mj_bench.names import OWN_UNITS, SCALE_BALLOTS, STORED, USUAL
-from fullbench.court.making.pairs import criterion as about
+from fullbench.synthetic.perturb.perturbed_pairs import criterion as about
 from fullbench.errors import InputError
 from fullbench.core.ballot import Choice, ballot
 from fullbench.core.case import Case

@@ -12,10 +12,10 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from fullbench.court.making.blur import defocus, motion
-from fullbench.court.making.grids import grid
-from fullbench.court.making.masks import Region, distort
-from fullbench.court.making.pairs import Asked, pair, people
+from fullbench.synthetic.perturb.blur import defocus, motion
+from fullbench.synthetic.perturb.demographic_grids import grid
+from fullbench.synthetic.perturb.masks import Region, distort
+from fullbench.synthetic.perturb.perturbed_pairs import Asked, pair, people
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.pixels import encoded

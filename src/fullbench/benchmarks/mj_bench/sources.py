@@ -20,7 +20,7 @@ from fullbench.benchmarks.mj_bench import layout
 from fullbench.benchmarks.mj_bench.names import STORED
 from fullbench.benchmarks.mj_bench.protocol import Protocol, hears
 from fullbench.benchmarks.mj_bench.sample import sample
-from fullbench.court.making.pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
+from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_items, read_rows
 from fullbench.files.own_layout import own_record

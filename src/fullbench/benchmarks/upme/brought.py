@@ -34,8 +34,8 @@ def bring(released: str, source: Path | None = None) -> Brought:
 
 def reviewed_sample() -> Record:
     """The sample's questions answered and reviewed by the court's contestants, and the truth about the answers."""
-    from fullbench.court.sample import sample as court
-    from fullbench.court.truth import PictureTruth
+    from fullbench.synthetic.sample_items import sample as court
+    from fullbench.synthetic.truth import PictureTruth
 
     items = sample()
     responses: list[Response] = []

@@ -18,14 +18,14 @@ IMAGES = 4
 
 def pictures(seed: int = SEED, images: int = IMAGES) -> dict[str, Picture]:
     """Pictures with known truth, by name."""
-    from fullbench.court.sample import sample as court
+    from fullbench.synthetic.sample_items import sample as court
 
     return {known.item.id: known.item.pictures[0] for known in court(seed, images)}
 
 
 def contestants() -> list[Model]:
     """Models that read pixels: they write questions, answer them and rule on answers."""
-    from fullbench.court.contestants import contestants as court
+    from fullbench.synthetic.contestants import contestants as court
 
     return list(court())
 

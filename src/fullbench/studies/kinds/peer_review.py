@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack, get_args
 
-from fullbench.court.contestants import reviewers
-from fullbench.court.sample import sample
-from fullbench.court.truth import PictureTruth
+from fullbench.synthetic.contestants import reviewers
+from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.truth import PictureTruth
 from fullbench.errors import InputError
 from fullbench.analysis.peer_review.reviews_from_record import PARTS
 from fullbench.analysis.peer_review.repeated_runs import Run, runs

@@ -1,8 +1,8 @@
 """Simulated peer reviews, many at a time: contestants of known skill who judge as well, or as badly, as was planted.
 
-One review follows the formula of `court.simulated`, for all rows at once: what a reviewer feels for an answer is its
-quality as far as the reviewer sees it, plus its length as far as the reviewer likes length, plus noise; answers within
-half a mark tie. So the two are one court at two speeds, and a test holds them together.
+One review follows the formula of `synthetic.biased_judge`, for all rows at once: what a reviewer feels for an answer is
+its quality as far as the reviewer sees it, plus its length as far as the reviewer likes length, plus noise; answers
+within half a mark tie. So the two are one court at two speeds, and a test holds them together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fullbench.court.simulated import TIE
+from fullbench.synthetic.biased_judge import TIE
 from fullbench.errors import InputError
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fullbench.court.eyes import Sight
+from fullbench.synthetic.picture_reading import Sight
 from tests.training.generator.toy.sheets import SHARP, kinds_of, rightness
 
 if TYPE_CHECKING:

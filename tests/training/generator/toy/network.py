@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from fullbench.court.words import COLOURS, NUMBERS_EN
+from fullbench.synthetic.vocabulary import COLOURS, NUMBERS_EN
 from tests.training.generator.toy.sheets import DRAWN, MOST, SIZE
 
 WORDS = ("", *NUMBERS_EN[1 : MOST + 1], *COLOURS, *DRAWN)

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING, Any, Literal
 
-from fullbench.court.drawing import HUES, outline
-from fullbench.court.eyes import Sight, things_in
-from fullbench.court.words import COLOURS, SHAPES, Colour, Shape, count_of, groups_in, listed
+from fullbench.synthetic.drawing import HUES, outline
+from fullbench.synthetic.picture_reading import Sight, things_in
+from fullbench.synthetic.vocabulary import COLOURS, SHAPES, Colour, Shape, count_of, groups_in, listed
 from fullbench.core.digests import digest
 
 if TYPE_CHECKING:
-    from fullbench.court.eyes import Pixels
+    from fullbench.synthetic.picture_reading import Pixels
 
 SIZE = 48
 DRAWN: tuple[Shape, ...] = tuple(shape for shape in SHAPES if shape != "star")

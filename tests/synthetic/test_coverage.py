@@ -9,13 +9,13 @@ import pytest
 
 from fullbench.benchmarks.court.benchmark import court_of
 from fullbench.benchmarks.court.recovered import SCORES, inside, recovered
-from fullbench.court.judges import simulated
-from fullbench.court.sample import sample
-from fullbench.court.truth import TruthJudge
+from fullbench.synthetic.planted_judges import simulated
+from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.truth import TruthJudge
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.stats.paired_comparison_of_judges import holm
-from tests.court.conftest import answers
+from tests.synthetic.conftest import answers
 
 SEEDS = 200
 SEED, SIZE = 7, 60

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from fullbench.benchmarks.court.benchmark import court, court_of
-from fullbench.court.judges import FAVOURITE, simulated
+from fullbench.synthetic.planted_judges import FAVOURITE, simulated
 from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import tables as leaderboards
 from fullbench.core.benchmark import Benchmark

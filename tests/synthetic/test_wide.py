@@ -8,12 +8,12 @@ from statistics import fmean
 import pytest
 
 from fullbench.benchmarks.court.benchmark import court, court_wide
-from fullbench.court.more import AGAIN, TASKS
-from fullbench.court.quality import quality
-from fullbench.court.queries import Kind, Query
-from fullbench.court.questions import ask, say, solve, understand
-from fullbench.court.sample import sample
-from fullbench.court.scenes import Scene, Thing
+from fullbench.synthetic.wide_questions import AGAIN, TASKS
+from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.question_meaning import Kind, Query
+from fullbench.synthetic.questions import ask, say, solve, understand
+from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.scenes import Scene, Thing
 from fullbench.core.model import Prompt
 from fullbench.testing import check_benchmark
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.court.quality import quality
-from fullbench.court.queries import Kind, Query
-from fullbench.court.questions import TASKS, ask, say, solve, understand
-from fullbench.court.scenes import Bar, Scene, Thing
-from fullbench.court.words import COLOURS, SHAPES
+from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.question_meaning import Kind, Query
+from fullbench.synthetic.questions import TASKS, ask, say, solve, understand
+from fullbench.synthetic.scenes import Bar, Scene, Thing
+from fullbench.synthetic.vocabulary import COLOURS, SHAPES
 
 SCENE = Scene(
     things=(

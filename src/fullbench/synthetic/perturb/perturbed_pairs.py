@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from fullbench.court.making.grids import Shown
+from fullbench.synthetic.perturb.demographic_grids import Shown
 from fullbench.errors import InputError
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case

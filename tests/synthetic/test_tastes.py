@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from fullbench.court.contestants import contestant, contestants
-from fullbench.court.peers import Hearing, Reviewer, Taste, worth
-from fullbench.court.quality import quality
-from fullbench.court.queries import Query
-from fullbench.court.questions import understand
-from fullbench.court.scenes import Scene, things_scene
+from fullbench.synthetic.contestants import contestant, contestants
+from fullbench.synthetic.peer_reviewers import Hearing, Reviewer, Taste, worth
+from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.question_meaning import Query
+from fullbench.synthetic.questions import understand
+from fullbench.synthetic.scenes import Scene, things_scene
 from fullbench.errors import InputError
 from tests.journeys.commands import cells, cli
 

@@ -10,20 +10,10 @@ import random
 import re
 from typing import get_args
 
-from fullbench.court import more
-from fullbench.court.queries import Answer, Kind, Query, Task
-from fullbench.court.scenes import LABELS, TOP, Scene, Thing
-from fullbench.court.words import (
-    COLOUR_ZH,
-    COLOURS,
-    SHAPES,
-    Language,
-    colours_in,
-    count_of,
-    listed,
-    noun_of,
-    shapes_in,
-)
+from fullbench.synthetic import wide_questions
+from fullbench.synthetic.question_meaning import Answer, Kind, Query, Task
+from fullbench.synthetic.scenes import LABELS, TOP, Scene, Thing
+from fullbench.synthetic.vocabulary import COLOUR_ZH, COLOURS, SHAPES, Language, colours_in, count_of, listed, noun_of, shapes_in
 
 TASKS: tuple[Task, ...] = get_args(Task)[:7]
 """The tasks of the court; the wide court has those of `more` as well."""
@@ -49,13 +39,13 @@ _ASK: dict[tuple[str, str, Language], str] = {
     ("chart", "value", "zh"): f"坐标轴从0到{TOP}。{{detail}}柱的数值是多少？",
     ("chart", "", "en"): "Which bar is the tallest?",
     ("chart", "", "zh"): "哪根柱子最高？",
-    **more.ASK,
+    **wide_questions.ASK,
     ("description", "", "en"): "Describe the picture: which shapes, in which colours, how many of each?",
     ("description", "", "zh"): "请描述这幅图：其中的图形各是什么颜色，各有几个？",
 }
 _MARKS: tuple[tuple[str, Task], ...] = (
     ("Describe|描述", "description"),
-    *more.MARKS,
+    *wide_questions.MARKS,
     (r"\bbar\b|柱", "chart"),
     ("What colour|颜色", "colour"),
     ("left or to the right|above or below|左边还是右边|上方还是下方", "position"),
@@ -132,7 +122,7 @@ def solve(query: Query, scene: Scene) -> Answer | None:
         case "position":
             return _place(query, scene)
         case "text" | "difference" | "problem":
-            return more.solve(query, scene)
+            return wide_questions.solve(query, scene)
     return _bar(query, scene)
 
 
@@ -158,8 +148,8 @@ _SAY_ZH = {
 
 def say(query: Query, answer: Answer) -> str:
     """An answer as one plain sentence in the question's language."""
-    if query.task in more.TASKS:
-        return more.say(query, answer)
+    if query.task in wide_questions.TASKS:
+        return wide_questions.say(query, answer)
     return _say_zh(query, answer) if query.language == "zh" else _say_en(query, answer)
 
 
@@ -219,7 +209,7 @@ def invent(task: Task, language: Language, scene: Scene, rng: random.Random) -> 
     if task in {"description", "text", "difference"}:
         return Query(task, language)
     if task == "problem":
-        return more.problem(language, scene, rng)
+        return wide_questions.problem(language, scene, rng)
     if task == "chart":
         return Query(task, language, (), rng.choice([*(bar.label for bar in scene.bars), "", ""]))
     if task == "colour":

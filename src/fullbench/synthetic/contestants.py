@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from fullbench.court import peers
-from fullbench.court.eyes import Sight, look
-from fullbench.court.more import AGAIN
-from fullbench.court.queries import Answer, Query
-from fullbench.court.questions import say, solve, understand
-from fullbench.court.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
+from fullbench.synthetic import peer_reviewers
+from fullbench.synthetic.picture_reading import Sight, look
+from fullbench.synthetic.wide_questions import AGAIN
+from fullbench.synthetic.question_meaning import Answer, Query
+from fullbench.synthetic.questions import say, solve, understand
+from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.errors import InputError
 from fullbench.models.prompt_fences import wants_a_question
 from fullbench.core.call import Usage
@@ -66,7 +66,7 @@ class Contestant:
     label: str
     sight: Sight | None = None
     manner: Manner = "plain"
-    taste: peers.Taste | None = None
+    taste: peer_reviewers.Taste | None = None
 
     @property
     def name(self) -> str:
@@ -92,22 +92,22 @@ class Contestant:
         rng = random.Random(f"{self.sight}/{question.text}/{prompt.seed}")
         pictures = [picture for turn in prompt.turns for picture in turn.pictures]
         seen = self._made_out(pictures)
-        if (hearing := peers.hearing_in(question.text)) is not None:
-            return peers.ruling(hearing, self._reviewer(hearing.query, seen), rng)
+        if (hearing := peer_reviewers.hearing_in(question.text)) is not None:
+            return peer_reviewers.ruling(hearing, self._reviewer(hearing.query, seen), rng)
         if wants_a_question(question.text):
             of = pictures[-1].digest if pictures else ""
             language = language_of(question.text)
-            return peers.question(seen, random.Random(f"{self.label}/{of}/{prompt.seed}"), language)
+            return peer_reviewers.question(seen, random.Random(f"{self.label}/{of}/{prompt.seed}"), language)
         query = _asked_before(prompt.turns) or understand(question.text)
         if query is None:
             return "I do not understand the question."
         answer = None if seen is None else solve(query, seen)
         return self._speak(query, _guess(query, rng) if answer is None else answer, rng)
 
-    def _reviewer(self, query: Query, seen: Scene | None) -> peers.Reviewer:
+    def _reviewer(self, query: Query, seen: Scene | None) -> peer_reviewers.Reviewer:
         answer = None if seen is None else solve(query, seen)
         own = "" if answer is None else self._speak(query, answer, random.Random(f"{self.sight}/{query}"))
-        return peers.Reviewer(seen, own, self.taste)
+        return peer_reviewers.Reviewer(seen, own, self.taste)
 
     def _made_out(self, pictures: Sequence[Picture]) -> Scene | None:
         """What is made out in the last picture, and in the one before it, where there are two."""
@@ -175,7 +175,7 @@ def reviewers() -> list[Contestant]:
 
     They have names of their own, so that a ledger which knows the others takes them in too.
     """
-    return [replace(member, label=f"{member.label}-own", taste=peers.Taste()) for member in contestants()]
+    return [replace(member, label=f"{member.label}-own", taste=peer_reviewers.Taste()) for member in contestants()]
 
 
 def contestant(name: str, options: Mapping[str, str]) -> Contestant:
@@ -183,7 +183,7 @@ def contestant(name: str, options: Mapping[str, str]) -> Contestant:
 
     Options make courts less convenient: `label` names a clone, which sees and errs alike; `manner` is plain, terse or
     wordy; `rules=own` lets it review by what it would say itself, and `echo` and `length`, which imply that, are what
-    it likes beside (see `peers.Taste`).
+    it likes beside (see `peer_reviewers.Taste`).
     """
     known = {member.label: member for member in contestants()}
     if name not in known:
@@ -198,8 +198,8 @@ def contestant(name: str, options: Mapping[str, str]) -> Contestant:
     if manner not in manners:
         raise InputError(f"unknown manner {manner!r} of 'court:{name}'; known: {', '.join(manners)}")
     own = options.get("rules", "own" if {"echo", "length"} & options.keys() else "truth") == "own"
-    usual = peers.Taste()
-    taste = peers.Taste(_share(options, "echo", usual.echo), _share(options, "length", usual.length)) if own else None
+    usual = peer_reviewers.Taste()
+    taste = peer_reviewers.Taste(_share(options, "echo", usual.echo), _share(options, "length", usual.length)) if own else None
     return replace(member, label=options.get("label", member.label), manner=manners[manners.index(manner)], taste=taste)
 
 

@@ -10,11 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from fullbench.court import more
-from fullbench.court.queries import Query
-from fullbench.court.questions import solve
-from fullbench.court.scenes import LABELS, Scene
-from fullbench.court.words import Colour, Shape, colours_in, groups_in, numbers_in
+from fullbench.synthetic import wide_questions
+from fullbench.synthetic.question_meaning import Query
+from fullbench.synthetic.questions import solve
+from fullbench.synthetic.scenes import LABELS, Scene
+from fullbench.synthetic.vocabulary import Colour, Shape, colours_in, groups_in, numbers_in
 
 _PLACES = {"左边": "left", "右边": "right", "上方": "above", "下方": "below"}
 _AMOUNTS = {"多": "more", "少": "fewer", "一样多": "equal", "less": "fewer"}
@@ -37,7 +37,7 @@ def quality(query: Query, scene: Scene, text: str) -> float:
             credit = {0: 1.0, 1: 0.5, 2: 0.25} if query.task == "count" else {0: 1.0, 1: 0.75, 2: 0.5, 3: 0.25}
             return 0.0 if off is None else credit.get(off, 0.0)
         case "text" | "difference" | "problem":
-            return more.quality(query, right, text)
+            return wide_questions.quality(query, right, text)
     named = set(_named(query, text))
     return _quarters(1 / len(named)) if right in named else 0.0
 

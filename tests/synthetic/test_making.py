@@ -10,10 +10,10 @@ import pytest
 from PIL import Image, ImageEnhance
 from scipy import ndimage
 
-from fullbench.court.making.blur import convolved, defocus, disk, line, motion
-from fullbench.court.making.grids import grid
-from fullbench.court.making.masks import Region, distort, mask
-from fullbench.court.making.pairs import pair, people, record
+from fullbench.synthetic.perturb.blur import convolved, defocus, disk, line, motion
+from fullbench.synthetic.perturb.demographic_grids import grid
+from fullbench.synthetic.perturb.masks import Region, distort, mask
+from fullbench.synthetic.perturb.perturbed_pairs import pair, people, record
 from fullbench.errors import InputError
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.picture import Picture

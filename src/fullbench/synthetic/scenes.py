@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass
 
-from fullbench.court.words import COLOURS, SHAPES, Colour, Shape
+from fullbench.synthetic.vocabulary import COLOURS, SHAPES, Colour, Shape
 
 WIDTH, HEIGHT = 360, 252
 RADII = (9, 15, 23, 32)

@@ -8,8 +8,8 @@ import math
 import random
 from typing import TYPE_CHECKING
 
-from fullbench.court.scenes import HEIGHT, TOP, WIDTH, Bar, Scene, Thing
-from fullbench.court.words import Colour, Shape
+from fullbench.synthetic.scenes import HEIGHT, TOP, WIDTH, Bar, Scene, Thing
+from fullbench.synthetic.vocabulary import Colour, Shape
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw

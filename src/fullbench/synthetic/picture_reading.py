@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fullbench.court.drawing import HUES
-from fullbench.court.scenes import LABELS, TOP, WRITTEN, Bar, Scene, Thing
-from fullbench.court.words import COLOURS, Colour, Shape
+from fullbench.synthetic.drawing import HUES
+from fullbench.synthetic.scenes import LABELS, TOP, WRITTEN, Bar, Scene, Thing
+from fullbench.synthetic.vocabulary import COLOURS, Colour, Shape
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from fullbench.court.drawing import HUES, LOWER, UPPER, bar_span, draw, outline
-from fullbench.court.sample import sample
-from fullbench.court.scenes import HEIGHT, TOP, WIDTH, Thing, chart_scene, things_scene
-from fullbench.court.words import COLOURS
+from fullbench.synthetic.drawing import HUES, LOWER, UPPER, bar_span, draw, outline
+from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.scenes import HEIGHT, TOP, WIDTH, Thing, chart_scene, things_scene
+from fullbench.synthetic.vocabulary import COLOURS
 
 seeds = st.integers(0, 10**6)
 
@@ -33,7 +33,7 @@ def colour_at(picture, x, y):
 
 def test_another_process_makes_the_same_bytes():
     program = (
-        "import hashlib; from fullbench.court.sample import sample\n"
+        "import hashlib; from fullbench.synthetic.sample_items import sample\n"
         "for one in sample(3, 14): print(hashlib.sha256(one.item.pictures[0].data()).hexdigest(), one.item.key)"
     )
     other = subprocess.run(

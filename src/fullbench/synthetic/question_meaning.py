@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from fullbench.court.words import Colour, Language, Shape
+from fullbench.synthetic.vocabulary import Colour, Language, Shape
 
 Task = Literal[
     "count", "colour", "position", "comparison", "existence", "chart", "description", "text", "difference", "problem"

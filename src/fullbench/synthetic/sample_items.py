@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import get_args
 
-from fullbench.court import more
-from fullbench.court.drawing import draw
-from fullbench.court.queries import Answer, Query, Task
-from fullbench.court.questions import LANGUAGES, TASKS, ask, invent, say, solve
-from fullbench.court.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
+from fullbench.synthetic import wide_questions
+from fullbench.synthetic.drawing import draw
+from fullbench.synthetic.question_meaning import Answer, Query, Task
+from fullbench.synthetic.questions import LANGUAGES, TASKS, ask, invent, say, solve
+from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 
@@ -38,7 +38,7 @@ def sample(seed: int, size: int, *, wide: bool = False) -> tuple[Known, ...]:
     A longer sample of the same seed begins with the shorter one. The wide one has letters to read, pairs of pictures,
     sums and dialogues as well.
     """
-    return tuple(_known(seed, index, (*TASKS, *more.TASKS, "dialogue") if wide else TASKS) for index in range(size))
+    return tuple(_known(seed, index, (*TASKS, *wide_questions.TASKS, "dialogue") if wide else TASKS) for index in range(size))
 
 
 def _known(seed: int, index: int, tasks: Sequence[str]) -> Known:
@@ -70,5 +70,5 @@ def _continued(item: Item, query: Query, answer: Answer, rng: random.Random) -> 
     while wrong and earlier_answer == answer:
         imagined = solve(query, things_scene(rng))
         earlier_answer = answer if imagined is None else imagined
-    turns = (Turn("assistant", (say(query, earlier_answer),)), Turn("user", (more.AGAIN[query.language],)))
+    turns = (Turn("assistant", (say(query, earlier_answer),)), Turn("user", (wide_questions.AGAIN[query.language],)))
     return replace(item, turns=(*item.turns, *turns))

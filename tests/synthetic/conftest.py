@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fullbench.benchmarks.court.benchmark import court_of
-from fullbench.court.sample import sample
+from fullbench.synthetic.sample_items import sample
 from fullbench.core.model import Prompt
 from fullbench.core.record import Record
 from fullbench.core.response import Response

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fullbench.court.sample import sample
-from fullbench.court.simulated import Planted, SimulatedJudge, Truth
-from fullbench.court.truth import TruthJudge
+from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.biased_judge import Planted, SimulatedJudge, Truth
+from fullbench.synthetic.truth import TruthJudge
 from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.core.judge import Judge
 

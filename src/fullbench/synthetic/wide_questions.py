@@ -10,9 +10,9 @@ import random
 import re
 from collections import Counter
 
-from fullbench.court.queries import Answer, Kind, Query, Task
-from fullbench.court.scenes import Scene
-from fullbench.court.words import Language, colours_in, noun_of, numbers_in, shapes_in
+from fullbench.synthetic.question_meaning import Answer, Kind, Query, Task
+from fullbench.synthetic.scenes import Scene
+from fullbench.synthetic.vocabulary import Language, colours_in, noun_of, numbers_in, shapes_in
 
 TASKS = ("text", "difference", "problem")
 AGAIN = {

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.court.quality import quality
-from fullbench.court.queries import Kind, Query
-from fullbench.court.truth import TruthJudge
+from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.question_meaning import Kind, Query
+from fullbench.synthetic.truth import TruthJudge
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.response import Response
-from tests.court.test_questions import CHART, SCENE
+from tests.synthetic.test_questions import CHART, SCENE
 
 CIRCLES = Query("count", "en", (Kind(None, "circle"),))
 STAR = Query("colour", "en", (Kind(None, "star"),))

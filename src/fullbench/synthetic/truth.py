@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fullbench.court.quality import quality
-from fullbench.court.questions import understand
-from fullbench.court.sample import Known
+from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.questions import understand
+from fullbench.synthetic.sample_items import Known
 from fullbench.judges.baselines import marks_from
 from fullbench.core.case import Case
 from fullbench.core.digests import digest

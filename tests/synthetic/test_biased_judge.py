@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fullbench.court.simulated import Planted, SimulatedJudge
+from fullbench.synthetic.biased_judge import Planted, SimulatedJudge
 from fullbench.errors import InputError
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case

@@ -9,17 +9,17 @@ from statistics import fmean
 
 import pytest
 
-from fullbench.court.contestants import Contestant, contestants
-from fullbench.court.drawing import draw
-from fullbench.court.eyes import Sight, look
-from fullbench.court.quality import quality
-from fullbench.court.scenes import Scene, Thing
-from fullbench.court.words import COLOURS, SHAPES
+from fullbench.synthetic.contestants import Contestant, contestants
+from fullbench.synthetic.drawing import draw
+from fullbench.synthetic.picture_reading import Sight, look
+from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.scenes import Scene, Thing
+from fullbench.synthetic.vocabulary import COLOURS, SHAPES
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt
 from fullbench.core.picture import Picture
 from fullbench.core.text import length_of
-from tests.court.conftest import answers
+from tests.synthetic.conftest import answers
 
 KEEN = Contestant("keen", Sight())
 
@@ -44,11 +44,11 @@ def test_a_prompt_holds_the_question_and_the_picture_and_nothing_else(known):
 
 
 def test_contestants_never_load_the_truth():
-    program = "import sys, fullbench.court.contestants; print(*(m for m in sys.modules if 'court' in m))"
+    program = "import sys, fullbench.synthetic.contestants; print(*(m for m in sys.modules if 'synthetic' in m))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout
-    assert "court.contestants" in loaded
-    assert "court.truth" not in loaded
-    assert "court.sample" not in loaded
+    assert "synthetic.contestants" in loaded
+    assert "synthetic.truth" not in loaded
+    assert "synthetic.sample_items" not in loaded
 
 
 @pytest.mark.parametrize("colour", COLOURS)
