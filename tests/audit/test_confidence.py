@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.audit.calibration import calibration
-from fullbench.audit.docket import SIZES, docket
-from fullbench.audit.heard import heard
-from fullbench.audit.simulated import named
+from fullbench.audit.measures.calibration import calibration
+from fullbench.audit.cases.build_audit_cases import SIZES, docket
+from fullbench.audit.measures.verdicts_with_truth import heard
+from fullbench.audit.simulated_judges import named
 from fullbench.cli.app import app
 from fullbench.errors import InputError
 from fullbench.parsing.confidence import stated_confidence, token_confidence

@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fullbench.audit import card as cards
-from fullbench.audit import looks
-from fullbench.audit.docket import PAIRS, SIZES, SWAY, docket
-from fullbench.audit.fooled import misled
-from fullbench.audit.heard import Heard, heard
-from fullbench.audit.sight import sight
-from fullbench.audit.simulated import JUDGES, AuditJudge, named
-from fullbench.audit.swaying import Sway, sways
-from fullbench.audit.wordings import CRITERION
+from fullbench.audit import audit_card as cards
+from fullbench.audit.cases import picture_variants
+from fullbench.audit.cases.build_audit_cases import PAIRS, SIZES, SWAY, docket
+from fullbench.audit.measures.attack_results import misled
+from fullbench.audit.measures.verdicts_with_truth import Heard, heard
+from fullbench.audit.measures.picture_use import sight
+from fullbench.audit.simulated_judges import JUDGES, AuditJudge, named
+from fullbench.audit.measures.bias_effects import Sway, sways
+from fullbench.audit.cases.text_variants import CRITERION
 from fullbench.errors import InputError
 from fullbench.core.case import Case
 from fullbench.core.item import Item
@@ -125,7 +125,7 @@ def sway_cases(rulings: int, changes: tuple[str, ...]) -> list[Case]:
 
 def swayed_by(leanings: dict[str, float], place: float, rulings: int, seeds: range) -> Iterator[dict[str, Sway]]:
     """What `sways` says of judges with these leanings, one for each seed; all changes are asked about."""
-    cases = sway_cases(rulings, (*PLANTED, *(f"clean {number}" for number in range(4)), *sorted(looks.CHANGES)[:4]))
+    cases = sway_cases(rulings, (*PLANTED, *(f"clean {number}" for number in range(4)), *sorted(picture_variants.CHANGES)[:4]))
     items = {case.item.id: case.item for case in cases}
     responses = {(one.item, one.contestant, 0): one for case in cases for one in case.responses}
     for seed in seeds:

@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
-from fullbench.audit.docket import SIZES, docket
-from fullbench.audit.simulated import JUDGES
+from fullbench.audit.cases.build_audit_cases import SIZES, docket
+from fullbench.audit.simulated_judges import JUDGES
 from fullbench.cli.app import app
 from fullbench.errors import InputError
 from fullbench.studies.hear import hear

@@ -15,10 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.audit.attacks import attacks
-from fullbench.audit.conduct import variants
-from fullbench.audit.docket import SIZES, docket
-from fullbench.audit.kinds import asked, drawn
+from fullbench.audit.cases.attacks import attacks
+from fullbench.audit.audit_run import variants
+from fullbench.audit.cases.build_audit_cases import SIZES, docket
+from fullbench.audit.cases.synthetic_items import asked, drawn
 from fullbench.cli.app import app
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
@@ -252,7 +252,7 @@ def test_an_audited_call_takes_no_more_cpu_than_another(tmp_path, monkeypatch):
 
 
 def test_a_card_speaks_chinese(call, tmp_path):
-    from fullbench.audit.conduct import Auditing
+    from fullbench.audit.audit_run import Auditing
 
     call("audit", "simulated:long-words?length=3", "--quick", "--quiet")
     auditing = Auditing(["simulated:long-words?length=3"], size="quick")

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
-from fullbench.audit import canaries
-from fullbench.audit.simulated import AuditJudge
+from fullbench.audit import canary_checks
+from fullbench.audit.simulated_judges import AuditJudge
 from fullbench.cli.app import app
 from fullbench.stats import drift_alarm as alarms
 from fullbench.stats.drift_alarm import alarm_call, alarm_calls
@@ -33,20 +33,20 @@ class Served(AuditJudge):
         return "served"
 
 
-def hearing(ledger: Ledger, judge: AuditJudge, calls: int = 60) -> canaries.Alarm:
-    cases = canaries.canaries(ledger, 20)
-    due = canaries.due(cases, ledger.record([judge.name], study=canaries.STUDY), judge.name, calls)
+def hearing(ledger: Ledger, judge: AuditJudge, calls: int = 60) -> canary_checks.Alarm:
+    cases = canary_checks.canaries(ledger, 20)
+    due = canary_checks.due(cases, ledger.record([judge.name], study=canary_checks.STUDY), judge.name, calls)
     hear([judge], lambda _: due, ledger)
-    return canaries.alarm(ledger.record([judge.name], study=canaries.STUDY), judge.name)
+    return canary_checks.alarm(ledger.record([judge.name], study=canary_checks.STUDY), judge.name)
 
 
 def test_a_judge_that_changed_is_noticed_and_one_that_did_not_is_not(tmp_path):
     steady = Served("alias", sharpness=9.0)
-    with Ledger(tmp_path / "a.ledger", study=canaries.STUDY) as ledger:
+    with Ledger(tmp_path / "a.ledger", study=canary_checks.STUDY) as ledger:
         first = hearing(ledger, steady)
         assert gated(tmp_path) == (1, "no canary was heard since the baseline; the command canary hears some")
         assert (first.watched + first.left_out, first.calls) == (20, 0)
-        assert first.baseline[1] == first.watched * (canaries.ROUNDS[0][1] - canaries.CHOSEN)
+        assert first.baseline[1] == first.watched * (canary_checks.ROUNDS[0][1] - canary_checks.CHOSEN)
         again = hearing(ledger, steady, 200)
         assert again.calls == pytest.approx(200, abs=200 * first.left_out / 20 + 1)
         assert not again.rung
@@ -55,7 +55,7 @@ def test_a_judge_that_changed_is_noticed_and_one_that_did_not_is_not(tmp_path):
         later = hearing(ledger, _behind(steady, replace(steady, sight=0.6)), 200)
         assert later.rung > again.calls
         assert later.share.value < again.share.value
-        assert [*canaries.watched(ledger)] == ["served"]
+        assert [*canary_checks.watched(ledger)] == ["served"]
         assert gated(tmp_path) == (1, f"the alarm rang at canary call {later.rung}")
 
 
@@ -87,16 +87,16 @@ def _behind(alias: Served, model: Served):
 
 def test_canaries_are_private_and_fixed(tmp_path):
     with Ledger(tmp_path / "a.ledger") as one, Ledger(tmp_path / "b.ledger") as two:
-        first, again, other = (canaries.canaries(ledger, 4) for ledger in (one, one, two))
-        seed = canaries.private_seed(one)
-    assert canaries.digest_of(first) == canaries.digest_of(again) != canaries.digest_of(other)
+        first, again, other = (canary_checks.canaries(ledger, 4) for ledger in (one, one, two))
+        seed = canary_checks.private_seed(one)
+    assert canary_checks.digest_of(first) == canary_checks.digest_of(again) != canary_checks.digest_of(other)
     assert str(seed) not in str([(case.item.id, case.item.tags) for case in first])
 
 
 def test_canaries_from_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(canaries, "CASES", 6)
-    monkeypatch.setattr(canaries.canaries, "__defaults__", (6,))
+    monkeypatch.setattr(canary_checks, "CASES", 6)
+    monkeypatch.setattr(canary_checks.canaries, "__defaults__", (6,))
     call = CliRunner()
     done = call.invoke(app, ["canary", "simulated:accurate", "--quiet"])
     assert done.exit_code == 0, done.output
@@ -196,7 +196,7 @@ def rang(
     differs from itself in a `share` of calls: alike on all cases, much on some (flaky), or by a coin on a few (coins).
     """
     rng = np.random.default_rng(seed)
-    shape = (runs, canaries.CASES)
+    shape = (runs, canary_checks.CASES)
     differed, heard = np.zeros(shape), np.zeros(shape)
     which, differs = np.zeros((runs, calls), dtype=np.int64), np.zeros((runs, calls), dtype=bool)
     for run in range(runs):
@@ -205,10 +205,10 @@ def rang(
             "flaky": rng.beta(0.15, 0.15 * (1 - share) / share, 60),
             "coins": np.where(rng.random(60) < 2.5 * share, 0.4, 0.0),
         }[noise]
-        kept = chances[(rng.random((60, canaries.CHOSEN)) >= chances[:, None]).all(axis=1)]
+        kept = chances[(rng.random((60, canary_checks.CHOSEN)) >= chances[:, None]).all(axis=1)]
         baseline = np.zeros((len(kept), 0), dtype=bool)
-        for most, end in canaries.ROUNDS:
-            more = rng.random((len(kept), end - canaries.CHOSEN - baseline.shape[1])) < kept[:, None]
+        for most, end in canary_checks.ROUNDS:
+            more = rng.random((len(kept), end - canary_checks.CHOSEN - baseline.shape[1])) < kept[:, None]
             baseline = np.concatenate([baseline, more], axis=1)
             if baseline.mean() <= most:
                 break

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.audit.docket import SIZES, docket
+from fullbench.audit.cases.build_audit_cases import SIZES, docket
 from fullbench.cli.app import app
 from fullbench.files.item_files import read_verdicts
 from tests.tiny_server import TinyServer

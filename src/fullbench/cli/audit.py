@@ -29,7 +29,7 @@ from fullbench.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from fullbench.audit.card import Findings
+    from fullbench.audit.audit_card import Findings
     from fullbench.analysis.judge_card import Card
     from fullbench.core.case import Case
     from fullbench.core.table import Table
@@ -91,7 +91,7 @@ def audit(
 
         fullbench audit --ledger fullbench.ledger
     """
-    from fullbench.audit.conduct import Auditing
+    from fullbench.audit.audit_run import Auditing
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.engines import Insistence
@@ -137,8 +137,8 @@ SUFFIXES = (".html", ".htm", ".json", ".md", ".txt", ".csv", ".svg")
 
 def _show(judge_cards: list[Card], findings: list[Findings], out: Path | None, *, as_json: bool) -> None:
     """One card, or several side by side, on standard output or in a file; `findings` is what drawn cases show."""
-    from fullbench.audit.card import badge, beside, board
-    from fullbench.audit.exhibits import exhibits
+    from fullbench.audit.audit_card import badge, beside, board
+    from fullbench.audit.measures.example_cases import exhibits
     from fullbench.reports import judge_card_display as cards
     from fullbench.reports.atomic_write import write_file
 
@@ -170,7 +170,7 @@ def _show(judge_cards: list[Card], findings: list[Findings], out: Path | None, *
 
 def _own(items: Path, responses: Path | None, *, look: bool, seed: int, limit: int | None) -> tuple[str, list[Case]]:
     """The study and the cases of one's own data."""
-    from fullbench.audit.own import own_docket, usable_items
+    from fullbench.audit.audit_of_own_items import own_docket, usable_items
     from fullbench.errors import InputError
     from fullbench.files.item_files import read_items, read_responses
     from fullbench.studies.limited import left_by_limit
@@ -197,8 +197,8 @@ def _print_json(judge_cards: list[Card]) -> None:
 
 
 def _board(ledger: str, out: Path | None, *, as_json: bool) -> int:
-    from fullbench.audit.card import board
-    from fullbench.audit.conduct import audited
+    from fullbench.audit.audit_card import board
+    from fullbench.audit.audit_run import audited
     from fullbench.errors import InputError
 
     with ledger_if_any(ledger) as book:

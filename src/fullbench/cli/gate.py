@@ -27,7 +27,7 @@ def gate(
 
         fullbench gate gate.toml --ledger nightly.ledger
     """
-    from fullbench.audit import gate as gates
+    from fullbench.audit import threshold_gate as gates
     from fullbench.reports.atomic_write import write_file
     from fullbench.reports.table_formats import write
 

@@ -27,7 +27,7 @@ from fullbench.cli.common import (
 from fullbench.studies.engines import Tally
 
 if TYPE_CHECKING:
-    from fullbench.audit.canaries import Alarm
+    from fullbench.audit.canary_checks import Alarm
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
 
@@ -58,29 +58,29 @@ def canary(
 
         fullbench canary
     """
-    from fullbench.audit import canaries
+    from fullbench.audit import canary_checks
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies import plan, specs
 
     if judge is None:
         with Ledger(ledger, read_only=True) as book:
-            alarms = canaries.watched(book)
+            alarms = canary_checks.watched(book)
         if not alarms:
             raise InputError(f"{ledger} has no canaries; `fullbench canary JUDGE` lets a judge hear some")
-        show([canaries.canary_table([*alarms.values()])], as_json=as_json)
+        show([canary_checks.canary_table([*alarms.values()])], as_json=as_json)
         return 0
     if dry_run:
         watched = specs.judge(judge)
         with ledger_if_any(ledger) as book:
-            cases = canaries.canaries(book)
-            due = canaries.due(cases, _record(book, watched.name), watched.name, calls)
+            cases = canary_checks.canaries(book)
+            due = canary_checks.due(cases, _record(book, watched.name), watched.name, calls)
             forecast = plan.table(book, contestants=(), items=(), judges=[watched], cases=lambda _: iter(due))
         show([forecast], as_json=as_json)
         return 0
     alarm, tallies, digest = _heard_again(judge, ledger, calls, budget, engine=engine, quiet=quiet)
-    show([canaries.canary_table([alarm])], as_json=as_json)
-    say(f"The set: {digest}, {canaries.CASES} cases; nobody without this ledger's secret can know it.")
+    show([canary_checks.canary_table([alarm])], as_json=as_json)
+    say(f"The set: {digest}, {canary_checks.CASES} cases; nobody without this ledger's secret can know it.")
     _ring(alarm)
     return closing(tallies, what="verdicts")
 
@@ -105,7 +105,7 @@ def _heard_again(
     spec: str, ledger: str | Path, calls: int, budget: float | None, *, engine: str | None = None, quiet: bool
 ) -> tuple[Alarm, list[Tally], str]:
     """Let a judge hear the canaries that are due; what its alarm says, what was asked, and which set it was."""
-    from fullbench.audit import canaries
+    from fullbench.audit import canary_checks
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import Circumstances
     from fullbench.studies import plan, specs
@@ -114,9 +114,9 @@ def _heard_again(
 
     watched = specs.judge(spec)
     purse = plan.ready(plan.models_asked([watched]), budget)
-    with asking_from(engine) as where, stoppable() as stop, Ledger(ledger, study=canaries.STUDY) as book:
-        cases = canaries.canaries(book)
-        due = canaries.due(cases, _record(book, watched.name), watched.name, calls)
+    with asking_from(engine) as where, stoppable() as stop, Ledger(ledger, study=canary_checks.STUDY) as book:
+        cases = canary_checks.canaries(book)
+        due = canary_checks.due(cases, _record(book, watched.name), watched.name, calls)
         if len(due) != calls:
             say(f"The baseline comes first: {len(due):,} calls, whatever --calls says.")
         with watching("verdicts", [watched.name], len(due), quiet=quiet) as watch:
@@ -124,15 +124,15 @@ def _heard_again(
                 [watched], lambda _: due, book, engine=where, specs={watched.name: spec}, budget=purse, stop=stop,
                 watch=watch, marked={case.key: Circumstances(canary=True) for case in cases},
             )  # fmt: skip
-        return canaries.alarm(_record(book, watched.name), watched.name), tallies, canaries.digest_of(cases)
+        return canary_checks.alarm(_record(book, watched.name), watched.name), tallies, canary_checks.digest_of(cases)
 
 
 def _record(book: Ledger, judge: str) -> Record:
-    from fullbench.audit import canaries
+    from fullbench.audit import canary_checks
     from fullbench.core.record import Record
 
-    there = canaries.STUDY in book.studies()
-    return book.record([judge], study=canaries.STUDY) if there else Record(())
+    there = canary_checks.STUDY in book.studies()
+    return book.record([judge], study=canary_checks.STUDY) if there else Record(())
 
 
 def _ring(alarm: Alarm) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from fullbench.audit.gate import Check
+    from fullbench.audit.threshold_gate import Check
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,7 +30,7 @@ class GateFile(pytest.File):
     """A file of thresholds."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        from fullbench.audit.gate import checks
+        from fullbench.audit.threshold_gate import checks
 
         for check in checks(self.path):
             yield GateItem.from_parent(self, name=check.name, check=check)
@@ -48,7 +48,7 @@ class GateItem(pytest.Item):
         self.check = check
 
     def runtest(self) -> None:
-        from fullbench.audit.gate import says
+        from fullbench.audit.threshold_gate import says
 
         if not self.check.passed:
             raise Missed(says(self.check))

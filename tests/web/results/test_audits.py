@@ -10,8 +10,8 @@ from html import unescape
 import pytest
 from typer.testing import CliRunner
 
-from fullbench.audit.docket import SIZES, docket
-from fullbench.audit.simulated import JUDGES
+from fullbench.audit.cases.build_audit_cases import SIZES, docket
+from fullbench.audit.simulated_judges import JUDGES
 from fullbench.cli.app import app
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.hear import hear

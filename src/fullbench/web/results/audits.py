@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fullbench.audit.card import audit_card, badge, beside, board, findings
-from fullbench.audit.conduct import study_of
-from fullbench.audit.seats import members_of
+from fullbench.audit.audit_card import audit_card, badge, beside, board, findings
+from fullbench.audit.audit_run import study_of
+from fullbench.audit.audited_judges import members_of
 from fullbench.analysis.judge_card import Card
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest

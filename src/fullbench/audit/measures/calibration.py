@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.audit.heard import Heard, difference, share
+from fullbench.audit.measures.verdicts_with_truth import Heard, difference, share
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from fullbench.audit.kinds import Asked, imagined
+from fullbench.audit.cases.synthetic_items import Asked, imagined
 from fullbench.synthetic.question_meaning import Answer, Group
 from fullbench.synthetic.questions import say, solve
 from fullbench.synthetic.scenes import LABELS, WRITTEN
@@ -17,7 +17,7 @@ DRAWS = 40
 def graded(asked: Asked) -> dict[float, str]:
     """Answers by their quality (0 to 1 in quarters), the best first; at least a right one and a wrong one.
 
-    >>> from fullbench.audit.kinds import asked
+    >>> from fullbench.audit.cases.synthetic_items import asked
     >>> sorted(graded(asked(0, "pairs", 0)))
     [0.0, 0.25, 0.5, 1.0]
     """

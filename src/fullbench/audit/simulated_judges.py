@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fullbench.audit.docket import SWAYS
+from fullbench.audit.cases.build_audit_cases import SWAYS
 from fullbench.errors import InputError
 from fullbench.judges.quoted_prompt_texts import read_reply
 from fullbench.core.ballot import Choice, Ranking, Score

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from fullbench.audit import card as cards
-from fullbench.audit.docket import docket, size_of
-from fullbench.audit.own import own_card
-from fullbench.audit.seats import seats
+from fullbench.audit import audit_card as cards
+from fullbench.audit.cases.build_audit_cases import docket, size_of
+from fullbench.audit.audit_of_own_items import own_card
+from fullbench.audit.audited_judges import seats
 from fullbench.errors import InputError
 from fullbench.analysis.judge_card import Card
 from fullbench.ledger.ledger import Ledger
@@ -77,7 +77,8 @@ class Auditing:
         own: tuple[str, Sequence[Case]] | None = None,
         panels: Path | None = None,
     ) -> None:
-        """`own` are the name of a study and its cases, in the place of drawn ones (see `audit.own`); `panels` is the
+        """`own` are the name of a study and its cases, in the place of drawn ones (see `audit.audit_of_own_items`);
+        `panels` is the
         file that names panels and cascades."""
         if not judges:
             raise InputError("an audit needs a judge, such as openai:gpt-4o or simulated:accurate")

@@ -31,9 +31,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fullbench.audit import canaries
-from fullbench.audit import card as cards
-from fullbench.audit.seats import members_of
+from fullbench.audit import canary_checks
+from fullbench.audit import audit_card as cards
+from fullbench.audit.audited_judges import members_of
 from fullbench.errors import InputError
 from fullbench.analysis.agreement import judges_with_people
 from fullbench.analysis.boards.leaderboard import Settings, boards
@@ -121,7 +121,7 @@ def checks(path: Path, ledger: str | Path | None = None) -> list[Check]:
 
 
 def _audit(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
-    from fullbench.audit.conduct import study_of
+    from fullbench.audit.audit_run import study_of
 
     audits = [name for name in book.studies() if study_of(name)]
     if not entry.get("study") and len(audits) > 1:
@@ -203,7 +203,7 @@ def _ratings(record: Record, entry: Mapping[str, Any]) -> dict[str, Estimate]:
 
 
 def _drift(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
-    watched = canaries.watched(book)
+    watched = canary_checks.watched(book)
     for judge in _named([*watched], entry["judge"], path):
         alarm = watched[judge]
         why: str = ""

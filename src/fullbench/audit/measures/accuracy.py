@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from fullbench.audit.heard import Heard, of, share
-from fullbench.audit.sight import plain_pairs
+from fullbench.audit.measures.verdicts_with_truth import Heard, of, share
+from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings

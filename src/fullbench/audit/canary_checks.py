@@ -14,10 +14,10 @@ import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fullbench.audit.docket import PAIRS, hidden_pair
-from fullbench.audit.heard import share
-from fullbench.audit.kinds import Asked, asked
-from fullbench.audit.wordings import CRITERION
+from fullbench.audit.cases.build_audit_cases import PAIRS, hidden_pair
+from fullbench.audit.measures.verdicts_with_truth import share
+from fullbench.audit.cases.synthetic_items import Asked, asked
+from fullbench.audit.cases.text_variants import CRITERION
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.digests import digest

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.audit import looks
-from fullbench.audit.attacks import attacks
-from fullbench.audit.docket import HIDDEN, SIZES, docket, size_of
-from fullbench.audit.graded import graded
-from fullbench.audit.kinds import DIFFICULTIES, KINDS, asked, drawn
+from fullbench.audit.cases import picture_variants
+from fullbench.audit.cases.attacks import attacks
+from fullbench.audit.cases.build_audit_cases import HIDDEN, SIZES, docket, size_of
+from fullbench.audit.cases.graded_answers import graded
+from fullbench.audit.cases.synthetic_items import DIFFICULTIES, KINDS, asked, drawn
 from fullbench.synthetic.picture_reading import Sight, look
 from fullbench.synthetic.questions import say, solve, understand
 from fullbench.synthetic.scenes import Scene
@@ -122,11 +122,11 @@ def test_there_are_400_different_attacks_each_with_an_honest_twin(quick):
 
 def test_changes_differ_by_dose_and_keep_the_picture_a_picture():
     picture = drawn(asked(0, "drawings", 9).scene, "x")[-1]
-    for what in looks.CHANGES:
-        one, two = looks.changed(picture, what, 1), looks.changed(picture, what, 2)
+    for what in picture_variants.CHANGES:
+        one, two = picture_variants.changed(picture, what, 1), picture_variants.changed(picture, what, 2)
         assert len({picture, one, two}) == 3
-    for name in looks.PHOTO:
-        assert looks.photo(picture, name, "a") == looks.photo(picture, name, "a") != picture
+    for name in picture_variants.PHOTO:
+        assert picture_variants.photo(picture, name, "a") == picture_variants.photo(picture, name, "a") != picture
 
 
 def test_an_unknown_size_is_refused():

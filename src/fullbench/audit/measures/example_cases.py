@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fullbench.audit.card import Findings
-from fullbench.audit.heard import Heard
-from fullbench.audit.sight import plain_pairs
+from fullbench.audit.audit_card import Findings
+from fullbench.audit.measures.verdicts_with_truth import Heard
+from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.reports.html_page import Exhibit
 
 SHOWN = 8

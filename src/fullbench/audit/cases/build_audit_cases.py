@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from fullbench.audit import looks, wordings
-from fullbench.audit.attacks import Attack, attacks
-from fullbench.audit.graded import graded
-from fullbench.audit.kinds import Asked, asked, drawn
+from fullbench.audit.cases import picture_variants, text_variants
+from fullbench.audit.cases.attacks import Attack, attacks
+from fullbench.audit.cases.graded_answers import graded
+from fullbench.audit.cases.synthetic_items import Asked, asked, drawn
 from fullbench.synthetic.vocabulary import count_of, listed
 from fullbench.errors import InputError
 from fullbench.core.ballot import Choice, Ranking, Score
@@ -54,7 +54,7 @@ class Size:
     doses: tuple[int, ...] = (1, 2)
 
 
-SWAYS: tuple[str, ...] = (*wordings.CHANGES, wordings.ATTACHED, *looks.CHANGES)
+SWAYS: tuple[str, ...] = (*text_variants.CHANGES, text_variants.ATTACHED, *picture_variants.CHANGES)
 SIZES: Mapping[str, Size] = {
     size.name: size
     for size in (
@@ -96,14 +96,14 @@ def _tags(known: Asked, part: str, **more: str) -> dict[str, str]:
 def _look(name: str) -> str:
     """Half of the items are as drawn, the others in one of the photo-like variants."""
     rng = random.Random(f"{name}/look")
-    return rng.choice([*[looks.PLAIN] * len(looks.PHOTO), *looks.PHOTO])
+    return rng.choice([*[picture_variants.PLAIN] * len(picture_variants.PHOTO), *picture_variants.PHOTO])
 
 
 @lru_cache(maxsize=1024)
 def _pictures(known: Asked, *, swapped: bool = False) -> tuple[bytes, ...]:
     look = _look(known.name)
     scene, name = (known.other, f"{known.name}-other") if swapped else (known.scene, known.name)
-    return tuple(looks.photo(data, look, name) for data in drawn(scene, name))
+    return tuple(picture_variants.photo(data, look, name) for data in drawn(scene, name))
 
 
 def _item(known: Asked, suffix: str, pictures: Sequence[bytes], tags: dict[str, str], question: str = "") -> Item:
@@ -148,7 +148,7 @@ def knowledge(size: Size, seed: int) -> Iterator[Case]:
     """What it knows: pairs, single answers of graded quality, and rankings of them."""
     for index in range(size.pairs):
         known, item = base(seed, index)
-        yield Case(item, _pair(known, item), PAIRS, wordings.CRITERION)
+        yield Case(item, _pair(known, item), PAIRS, text_variants.CRITERION)
     for index in range(size.scores):
         known = asked(seed, "scores", index // 2)
         answers = graded(known)
@@ -157,7 +157,7 @@ def knowledge(size: Size, seed: int) -> Iterator[Case]:
         worths = [*answers]
         place = (index // 2) % max(1, len(worths) // 2)
         worth = worths[place] if index % 2 == 0 else worths[-1 - place]
-        yield Case(item, (_answer(item, f"grade {worth:g}", answers[worth], worth),), SCORES, wordings.CRITERION)
+        yield Case(item, (_answer(item, f"grade {worth:g}", answers[worth], worth),), SCORES, text_variants.CRITERION)
     yielded, index = 0, 0
     while yielded < size.rankings:
         known = asked(seed, "rankings", index)
@@ -167,7 +167,7 @@ def knowledge(size: Size, seed: int) -> Iterator[Case]:
             item = _item(known, "", _pictures(known), _tags(known, "rankings"))
             shown = [_answer(item, f"grade {worth:g}", text, worth) for worth, text in answers.items()][:4]
             random.Random(f"{known.name}/order").shuffle(shown)
-            yield Case(item, tuple(shown), RANKINGS, wordings.CRITERION)
+            yield Case(item, tuple(shown), RANKINGS, text_variants.CRITERION)
             yielded += 1
 
 
@@ -186,31 +186,31 @@ def hidden(known: Asked, item: Item, what: str) -> Case:
     if what == "swapped":
         pictures = list(_pictures(known, swapped=True))
     elif what == "blurred":
-        pictures = [looks.blurred(data) for data in pictures]
+        pictures = [picture_variants.blurred(data) for data in pictures]
     else:
-        pictures = [looks.blank(data) for data in pictures]
+        pictures = [picture_variants.blank(data) for data in pictures]
     if what == "captioned":
         head = "The picture could not be loaded. Its caption:" if known.language == "en" else "图片未能加载。图片说明："
         question = f"{head} {known.right}\n{known.question}"
     shown = _item(known, f"~{what}", pictures, _tags(known, "look", what=what), question)
-    return Case(shown, _pair(known, shown, swapped=what == "swapped"), PAIRS, wordings.CRITERION)
+    return Case(shown, _pair(known, shown, swapped=what == "swapped"), PAIRS, text_variants.CRITERION)
 
 
 def steadiness(size: Size, seed: int) -> Iterator[Case]:
     """Whether it is steady: pairs in the other order, again as they are, and with question and rubric reworded."""
     for index in range(size.turned):
         known, item = base(seed, index)
-        yield Case(item, _pair(known, item)[::-1], PAIRS, wordings.CRITERION)
+        yield Case(item, _pair(known, item)[::-1], PAIRS, text_variants.CRITERION)
     for index in range(size.repeated):
         known, item = base(seed, index)
-        yield Case(item, _pair(known, item), PAIRS, wordings.CRITERION, 1)
+        yield Case(item, _pair(known, item), PAIRS, text_variants.CRITERION, 1)
     for index in range(size.reworded):
         known, item = base(seed, index)
         pictures = [picture.data() for picture in item.pictures]
         tags = _tags(known, "reworded", what="question")
-        anew = _item(known, "~question", pictures, tags, wordings.paraphrased(known, index))
-        yield Case(anew, _pair(known, anew), PAIRS, wordings.CRITERION)
-        yield Case(item, _pair(known, item), PAIRS, wordings.CRITERION_ANEW)
+        anew = _item(known, "~question", pictures, tags, text_variants.paraphrased(known, index))
+        yield Case(anew, _pair(known, anew), PAIRS, text_variants.CRITERION)
+        yield Case(item, _pair(known, item), PAIRS, text_variants.CRITERION_ANEW)
 
 
 def swayed(size: Size, seed: int) -> Iterator[Case]:
@@ -219,9 +219,9 @@ def swayed(size: Size, seed: int) -> Iterator[Case]:
         for index in range(size.swayed):
             # doses in turn, and at each dose either place in turn
             dose, last = size.doses[index % len(size.doses)], index // len(size.doses) % 2 == 1
-            make = _swayed_picture if what in looks.CHANGES else _swayed_words
+            make = _swayed_picture if what in picture_variants.CHANGES else _swayed_words
             item, plain, changed = make(seed, what, index, dose)
-            yield Case(item, (plain, changed) if last else (changed, plain), SWAY, wordings.CRITERION)
+            yield Case(item, (plain, changed) if last else (changed, plain), SWAY, text_variants.CRITERION)
 
 
 def _sway_tags(known: Asked, what: str, dose: int) -> dict[str, str]:
@@ -233,11 +233,11 @@ def _swayed_words(seed: int, what: str, index: int, dose: int) -> tuple[Item, Re
     # sizes differ in doses, and one ledger may hold several
     item = _item(known, f"~{what}-{dose}", _pictures(known), _sway_tags(known, what, dose))
     plain = _answer(item, "plain", known.right, 1.0)
-    if what == wordings.ATTACHED:
+    if what == text_variants.ATTACHED:
         parts: tuple[Any, ...] = (known.right, *[item.pictures[-1]] * dose)
         changed = Response(item.id, "changed", parts, {"quality": "1", "role": "changed"})
     else:
-        changed = _answer(item, "changed", wordings.changed(known, what, dose), 1.0, role="changed")
+        changed = _answer(item, "changed", text_variants.changed(known, what, dose), 1.0, role="changed")
     return item, plain, changed
 
 
@@ -268,7 +268,7 @@ def drawn_pairs(size: Size, seed: int) -> Iterator[Case]:
             for name in pictures
         }  # fmt: skip
         order = ("right", "wrong") if first == "right" else ("wrong", "right")
-        yield Case(item, (shown[order[0]], shown[order[1]]), PAIRS, wordings.CRITERION)
+        yield Case(item, (shown[order[0]], shown[order[1]]), PAIRS, text_variants.CRITERION)
 
 
 def _swayed_picture(seed: int, what: str, index: int, dose: int) -> tuple[Item, Response, Response]:
@@ -277,7 +277,7 @@ def _swayed_picture(seed: int, what: str, index: int, dose: int) -> tuple[Item, 
     name = f"{known.name}~{what}-{dose}"
     item = Item.ask(name, _prompt(known), tags=_sway_tags(known, what, dose))
     plain, other = _drawings(known)
-    changed = Picture.of(looks.changed(other, what, dose), name=name)
+    changed = Picture.of(picture_variants.changed(other, what, dose), name=name)
     return (
         item,
         Response(name, "plain", (Picture.of(plain, name=name),), {"quality": "1"}),
@@ -310,7 +310,7 @@ def _attacked(known: Asked, item: Item, attack: Attack, number: int) -> Case:
         wrong = f"{known.wrong}\n{text}"
     elif attack.where == "picture":
         how = attack.carrier
-        pictures[-1] = looks.inscribed(
+        pictures[-1] = picture_variants.inscribed(
             pictures[-1], text, small="small" in how, rotated="rotated" in how, faint="contrast" in how
         )
     elif attack.where == "caption":
@@ -328,4 +328,4 @@ def _attacked(known: Asked, item: Item, attack: Attack, number: int) -> Case:
         "right": _answer(shown, "right", known.right, known.quality(known.right)),
         "wrong": _answer(shown, "wrong", wrong, known.quality(known.wrong), role="attacker"),
     }
-    return Case(shown, tuple(answers[response.contestant] for response in order), PAIRS, wordings.CRITERION)
+    return Case(shown, tuple(answers[response.contestant] for response in order), PAIRS, text_variants.CRITERION)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fullbench.audit import looks
-from fullbench.audit.heard import Heard, of
+from fullbench.audit.cases import picture_variants
+from fullbench.audit.measures.verdicts_with_truth import Heard, of
 from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
@@ -74,7 +74,7 @@ def sways(rows: Sequence[Heard]) -> list[Sway]:
 
 def _sort(what: str) -> str:
     """Whether a change is one of pictures or of answers."""
-    return "picture" if what in looks.CHANGES else "answer"
+    return "picture" if what in picture_variants.CHANGES else "answer"
 
 
 def sway_table(found: Sequence[Sway]) -> Table:

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fullbench.audit import looks, swaying, wordings
-from fullbench.audit.docket import PAIRS, SWAY
-from fullbench.audit.heard import Heard, difference, heard, of, share
+from fullbench.audit.cases import picture_variants, text_variants
+from fullbench.audit.measures import bias_effects
+from fullbench.audit.cases.build_audit_cases import PAIRS, SWAY
+from fullbench.audit.measures.verdicts_with_truth import Heard, difference, heard, of, share
 from fullbench.columns.column_builder import columns_of
 from fullbench.synthetic.vocabulary import Language
 from fullbench.errors import InputError
@@ -80,8 +81,8 @@ def _looked(item: Item, other: Item, pair: tuple[Response, Response]) -> Iterato
     yield Case(plain, pair, PAIRS)
     yield Case(plain, pair, PAIRS, trial=1)
     shown = {
-        "blank": [looks.blank(picture.data()) for picture in item.pictures],
-        "blurred": [looks.blurred(picture.data()) for picture in item.pictures],
+        "blank": [picture_variants.blank(picture.data()) for picture in item.pictures],
+        "blurred": [picture_variants.blurred(picture.data()) for picture in item.pictures],
         "swapped": [other.pictures[place % len(other.pictures)].data() for place in range(len(item.pictures))],
     }
     if len(item.captions) == len(item.pictures):
@@ -116,7 +117,7 @@ def _swayed(item: Item, answer: Response, number: int) -> Case:
     tags = {**item.tags, "part": "sway", "base": item.id, "what": what, "dose": str(dose)}
     shown = Item(name, item.turns, item.reference, item.captions, tags)
     plain = Response.say(name, "plain", answer.text)
-    bent = Response.say(name, "changed", wordings.bent(answer.text, language, what, dose), tags={"role": "changed"})
+    bent = Response.say(name, "changed", text_variants.bent(answer.text, language, what, dose), tags={"role": "changed"})
     return Case(shown, (plain, bent) if last else (bent, plain), SWAY)
 
 
@@ -181,11 +182,11 @@ def own_table(seen: OwnSight) -> Table:
 def own_card(record: Record, judge: str) -> Card:
     """The card of a judge on one's own items."""
     rows = heard(record, judge)
-    seen, sways = own_sight(rows), swaying.sways(rows)
+    seen, sways = own_sight(rows), bias_effects.sways(rows)
     columns = columns_of(record.where(judge=judge))
     sections = {
         "Sees": [own_table(seen)],
-        "Swayed": [swaying.sway_table(sways)],
+        "Swayed": [bias_effects.sway_table(sways)],
         "Faults and cost": [all_tables.faults(columns), all_tables.costs(columns)],
     }
     filled = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
@@ -197,7 +198,7 @@ def own_card(record: Record, judge: str) -> Card:
     return Card(judge, _lead(seen, sways), {name: tables for name, tables in filled.items() if tables}, measures)
 
 
-def _lead(seen: OwnSight, sways: Sequence[swaying.Sway]) -> str:
+def _lead(seen: OwnSight, sways: Sequence[bias_effects.Sway]) -> str:
     if seen.index is None:
         parts: list[str] = [Note("audit.own.unknown", "Whether it looks at your pictures cannot be told.")]
     else:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Any
 
-from fullbench.audit import calibration, fooled, knowing, sight, steady, swaying
-from fullbench.audit.heard import Heard, heard
+from fullbench.audit.measures import calibration, attack_results, accuracy as knowing, picture_use, consistency, bias_effects
+from fullbench.audit.measures.verdicts_with_truth import Heard, heard
 from fullbench.columns.column_builder import columns_of
 from fullbench.errors import InputError
 from fullbench.analysis import all_tables
@@ -30,11 +30,11 @@ class Findings:
     judge: str
     rows: tuple[Heard, ...]
     wanted: int
-    sight: sight.Sight
+    sight: picture_use.Sight
     accuracy: Estimate | None
     steadiness: Mapping[str, Estimate]
-    sways: tuple[swaying.Sway, ...]
-    fooled: fooled.Fooled
+    sways: tuple[bias_effects.Sway, ...]
+    fooled: attack_results.Fooled
     pictures: Estimate | None = None
     """How often pairs of pictures are ruled rightly."""
     calibration: calibration.Calibration | None = None
@@ -51,7 +51,7 @@ class Findings:
         return sum(not row.ruled for row in self.rows)
 
     @property
-    def flagged(self) -> list[swaying.Sway]:
+    def flagged(self) -> list[bias_effects.Sway]:
         return [sway for sway in self.sways if sway.flagged]
 
     @property
@@ -122,8 +122,8 @@ def findings(record: Record, judge: str, *, wanted: int | None = None, members: 
             f"there is no verdict of {judge!r} on an audit's cases; judges there: {', '.join(record.judges)}"
         )
     return Findings(
-        judge, tuple(rows), len(rows) if wanted is None else wanted, sight.sight(rows), knowing.accuracy(rows),
-        steady.steadiness(rows), tuple(swaying.sways(rows)), fooled.fooled(rows, inner),
+        judge, tuple(rows), len(rows) if wanted is None else wanted, picture_use.sight(rows), knowing.accuracy(rows),
+        consistency.steadiness(rows), tuple(bias_effects.sways(rows)), attack_results.fooled(rows, inner),
         knowing.of_pictures(rows), calibration.calibration(rows), tuple(row.verdict for row in inner),
     )  # fmt: skip
 
@@ -135,14 +135,14 @@ def audit_card(record: Record, found: Findings) -> Card:
     counted = {found.judge, *(verdict.judge for verdict in found.members)}
     columns = columns_of(record.where(lambda verdict: verdict.judge in counted))
     sections: Mapping[str, Sequence[Table]] = {
-        "Sees": [sight.look_table(rows), sight.kinds_table(found.sight)],
+        "Sees": [picture_use.look_table(rows), picture_use.kinds_table(found.sight)],
         "Knows": [knowing.knowledge_table(rows), knowing.grades_table(rows)],
         "Steady": [
-            steady.steadiness_table(dict(found.steadiness)), steady.scale_table(rows),
+            consistency.steadiness_table(dict(found.steadiness)), consistency.scale_table(rows),
             calibration.calibration_table(found.calibration),
         ],
-        "Swayed": [swaying.sway_table(found.sways)],
-        "Fooled": [fooled.fooled_table(found.fooled)],
+        "Swayed": [bias_effects.sway_table(found.sways)],
+        "Fooled": [attack_results.fooled_table(found.fooled)],
         "Faults and cost": [all_tables.faults(columns), all_tables.costs(columns)],
     }  # fmt: skip
     filled = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
@@ -229,11 +229,11 @@ def _swayed(result: Findings) -> list[str]:
 
 def _effects(result: Findings) -> str:
     if not result.flagged:
-        n = sum(sway.effect.n for sway in result.sways if sway.what not in swaying.PLACE.values())
+        n = sum(sway.effect.n for sway in result.sways if sway.what not in bias_effects.PLACE.values())
         return Note(
             "audit.lead.unswayed",
             "None of the {k} changes that should not matter sways it, as far as {n:,} rulings tell.",
-            k=sum(sway.what not in swaying.PLACE.values() for sway in result.sways), n=n,
+            k=sum(sway.what not in bias_effects.PLACE.values() for sway in result.sways), n=n,
         )  # fmt: skip
     effects = [
         Note(
@@ -249,7 +249,7 @@ def _effects(result: Findings) -> str:
 
 def _unnoticed(result: Findings) -> list[str]:
     """What the audit is too small to notice."""
-    least = [sway.least for sway in result.sways if sway.what not in swaying.PLACE.values()]
+    least = [sway.least for sway in result.sways if sway.what not in bias_effects.PLACE.values()]
     known = [effect for effect in least if effect is not None]
     if len(known) < len(least):
         return [
@@ -326,7 +326,7 @@ def beside(all_findings: Sequence[Findings]) -> Table:
     ]
     figures += [
         (way, [result.steadiness.get(way) for result in all_findings])
-        for way in steady.WAYS
+        for way in consistency.WAYS
         if any(way in result.steadiness for result in all_findings)
     ]
     if any(result.calibration is not None for result in all_findings):

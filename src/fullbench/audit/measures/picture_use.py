@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fullbench.audit.heard import Heard, difference, of, share
-from fullbench.audit.wordings import CRITERION
+from fullbench.audit.measures.verdicts_with_truth import Heard, difference, of, share
+from fullbench.audit.cases.text_variants import CRITERION
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note

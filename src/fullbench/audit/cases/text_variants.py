@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fullbench.audit.kinds import Asked
+from fullbench.audit.cases.synthetic_items import Asked
 from fullbench.synthetic.question_meaning import Query
 from fullbench.synthetic.questions import say, solve
 from fullbench.synthetic.vocabulary import Language

@@ -1,0 +1,1 @@
+"""Audit cases and their variants."""

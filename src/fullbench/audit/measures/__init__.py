@@ -1,0 +1,1 @@
+"""Audit measures, one module per question about a judge."""
