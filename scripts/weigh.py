@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from fullbench.benchmarks.mllm_judge.release import Release
-from fullbench.benchmarks.upme.separation import Given, held_out, separation
+from fullbench.benchmarks.mllm_judge.release.load_release import Release
+from fullbench.benchmarks.upme.image_text_correlation_check import Given, held_out, separation
 from fullbench.judges.image_text_correlation import Correlation
 from fullbench.models.tools.text_image_fit import Weights
 from fullbench.models.tools.text_image_fit import ToolMeasure

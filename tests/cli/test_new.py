@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.court.benchmark import court_of
+from fullbench.benchmarks.synthetic.bench import court_of
 from fullbench.cli.new import new_benchmark
 from fullbench.errors import InputError
 from fullbench.testing import check_benchmark

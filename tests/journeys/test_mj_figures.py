@@ -11,7 +11,7 @@ from statistics import fmean
 import pytest
 from PIL import Image
 
-from fullbench.benchmarks.mj_bench.names import LIKERT, LIKERT_10
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import LIKERT, LIKERT_10
 from fullbench.synthetic.perturb.demographic_grids import grid
 from fullbench.synthetic.perturb.perturbed_pairs import pair, record
 from fullbench.synthetic.perturb.perturbed_pairs import people as at_work

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import fullbench
-from fullbench.benchmarks.align_mm.lengths import UNITS
-from fullbench.benchmarks.mj_bench.evenness import FIGURES as EVENNESS
+from fullbench.benchmarks.align_mm.text_lengths import UNITS
+from fullbench.benchmarks.mj_bench.fairness import FIGURES as EVENNESS
 from fullbench.analysis.agreement.judges_with_people import FIGURES
 from fullbench.analysis.boards.matches_from_verdicts import CALLED, RULES, SAID
 from fullbench.analysis.peer_review.ranking_methods import METHODS

@@ -11,22 +11,12 @@ from typing import Any
 
 import pytest
 
-from fullbench.benchmarks.mj_bench import genai
+from fullbench.benchmarks.mj_bench.reproduce import genai_bench_votes
 from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench
-from fullbench.benchmarks.mj_bench.cells_bias import BY_AXIS
-from fullbench.benchmarks.mj_bench.names import (
-    ALIGNMENT,
-    AXES,
-    BLUR,
-    CLOSED,
-    DISTORTION,
-    OPEN,
-    SCALES,
-    SCORE_MODELS,
-    TWO_PICTURES,
-)
-from fullbench.benchmarks.mj_bench.published import printed
-from fullbench.benchmarks.mj_bench.release import Release
+from fullbench.benchmarks.mj_bench.reproduce.bias_tables import BY_AXIS
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import ALIGNMENT, AXES, BLUR, CLOSED, DISTORTION, OPEN, SCALES, SCORE_MODELS, TWO_PICTURES
+from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed
+from fullbench.benchmarks.mj_bench.release.release_files import Release
 from fullbench.core.reproduction import Reproduced, Reproduction
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -168,16 +158,16 @@ def test_every_family_of_mj_bench_is_complete(made: Reproduction):
 def test_every_family_of_genai_bench_is_complete():
     if not PRESENT["genai_bench"]:
         pytest.skip(f"the released data are not at {SHARED / 'genai_bench'}")
-    votes = genai.read(SHARED / "genai_bench")
-    ids = {cell.id for cell in genai.cells(votes)}
+    votes = genai_bench_votes.read(SHARED / "genai_bench")
+    ids = {cell.id for cell in genai_bench_votes.cells(votes)}
     judges = set(votes[0].judges)
     assert len(judges) == 17
     assert {f"average/{judge}" for judge in judges} <= ids
-    assert {f"{task}/{judge}/accuracy" for task in genai.TASKS for judge in judges} <= ids
+    assert {f"{task}/{judge}/accuracy" for task in genai_bench_votes.TASKS for judge in judges} <= ids
     decided = {"acc_decided", "first_position_share"}
-    silent = {(task, judge) for task in genai.TASKS for judge in judges if f"{task}/{judge}/acc_decided" not in ids}
+    silent = {(task, judge) for task in genai_bench_votes.TASKS for judge in judges if f"{task}/{judge}/acc_decided" not in ids}
     for task, judge in silent:
-        both = [v for v in votes if v.task == task and {v.judges[judge], v.human} <= {genai.LEFT, genai.RIGHT}]
+        both = [v for v in votes if v.task == task and {v.judges[judge], v.human} <= {genai_bench_votes.LEFT, genai_bench_votes.RIGHT}]
         assert not both, (task, judge)
     assert {name.rsplit("/", 1)[1] for name in ids if name.count("/") == 2} == {"accuracy", *decided}
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from fullbench.benchmarks.upme.separation import held_out, separation
+from fullbench.benchmarks.upme.image_text_correlation_check import held_out, separation
 from fullbench.synthetic.sample_items import sample
 from fullbench.errors import InputError
 from fullbench.models.tools.text_image_fit import Weights, fit

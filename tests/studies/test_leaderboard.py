@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fullbench.benchmarks.visit_bench.asking import judge as visit_judge
+from fullbench.benchmarks.visit_bench.wording import judge as visit_judge
 from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import boards
 from fullbench.analysis.boards.matches_from_verdicts import settle
@@ -212,7 +212,7 @@ def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monke
 def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatch):
     from typer.testing import CliRunner
 
-    from fullbench.benchmarks.visit_bench.sources import SAMPLE
+    from fullbench.benchmarks.visit_bench.items_from_release import SAMPLE
     from fullbench.cli.app import app
 
     monkeypatch.chdir(tmp_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.benchmarks.court.benchmark import court_of
+from fullbench.benchmarks.synthetic.bench import court_of
 from fullbench.synthetic.sample_items import sample
 from fullbench.core.model import Prompt
 from fullbench.core.record import Record

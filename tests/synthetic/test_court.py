@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from fullbench.benchmarks.court.benchmark import court, court_of
+from fullbench.benchmarks.synthetic.bench import court, court_of
 from fullbench.synthetic.planted_judges import FAVOURITE, simulated
 from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import tables as leaderboards
@@ -41,9 +41,9 @@ def test_it_is_a_benchmark_like_any_other():
 
 
 def test_naming_the_court_loads_nothing_heavy():
-    program = "import sys; from fullbench.benchmarks.court.benchmark import court; print(*sys.modules)"
+    program = "import sys; from fullbench.benchmarks.synthetic.bench import court; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.split()
-    assert "fullbench.benchmarks.court.benchmark" in loaded
+    assert "fullbench.benchmarks.synthetic.bench" in loaded
     assert not {"numpy", "scipy", "PIL"} & set(loaded)
 
 

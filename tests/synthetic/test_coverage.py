@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from fullbench.benchmarks.court.benchmark import court_of
-from fullbench.benchmarks.court.recovered import SCORES, inside, recovered
+from fullbench.benchmarks.synthetic.bench import court_of
+from fullbench.benchmarks.synthetic.planted_bias_recovery import SCORES, inside, recovered
 from fullbench.synthetic.planted_judges import simulated
 from fullbench.synthetic.sample_items import sample
 from fullbench.synthetic.truth import TruthJudge

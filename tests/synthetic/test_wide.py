@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from fullbench.benchmarks.court.benchmark import court, court_wide
+from fullbench.benchmarks.synthetic.bench import court, court_wide
 from fullbench.synthetic.wide_questions import AGAIN, TASKS
 from fullbench.synthetic.answer_quality import quality
 from fullbench.synthetic.question_meaning import Kind, Query

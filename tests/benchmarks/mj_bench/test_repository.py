@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.mj_bench.names import CLOSED
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import CLOSED
 from tests.cli.test_judge import cli
 from tests.golden.reproduced import DATA
 

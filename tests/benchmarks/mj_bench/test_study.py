@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.mj_bench import asking
+from fullbench.benchmarks.mj_bench import wording
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import PEOPLE
 from fullbench.studies import specs
-from tests.benchmarks.mj_bench.test_sources import released
+from tests.benchmarks.mj_bench.test_data import released
 from tests.cli.test_judge import cli, data, write
 from tests.judges.scorers.making import encoded, texture
 
@@ -52,9 +52,9 @@ def test_a_study_asks_a_model_by_the_rubric_of_each_perspective(cli, sample):
     assert code == 0, err
     with Ledger(sample / "study.ledger") as ledger:
         verdicts = [verdict for verdict in ledger.verdicts() if verdict.judge != PEOPLE]
-    assert {verdict.criterion for verdict in verdicts} == set(asking.CRITERIA)
+    assert {verdict.criterion for verdict in verdicts} == set(wording.CRITERIA)
     for verdict in verdicts:
-        assert asking.CRITERIA[verdict.criterion] in verdict.text
+        assert wording.CRITERIA[verdict.criterion] in verdict.text
         assert verdict.fault == "unreadable"
 
 
@@ -67,7 +67,7 @@ def test_each_benchmark_with_words_of_its_own_asks_in_them(name):
 def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
     plain, worded = specs.judge("offline:echo"), specs.judge("offline:echo?wording=mjbench")
     assert plain.name != worded.name
-    assert worded.name == asking.judge(specs.contestant("offline:echo")).name
+    assert worded.name == wording.judge(specs.contestant("offline:echo")).name
     assert specs.in_words_of("mjbench", "offline:echo?mode=direct") == (
         "offline:echo?mode=direct&wording=mjbench&together=yes"
     )

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.visit_bench import asking, people, sources
+from fullbench.benchmarks.visit_bench import wording, agreement_with_votes, items_from_release
 from fullbench.benchmarks.visit_bench.bench import visit_bench
-from fullbench.benchmarks.visit_bench.release import Release, read_instances
+from fullbench.benchmarks.visit_bench.release_files import Release, read_instances
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
 from fullbench.models.local.offline_models import OfflineModel
@@ -69,7 +69,7 @@ def test_the_sample_s_tables_tell_the_planted_order(record: Record):
 
 def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     hearing = case()
-    seen = {manner: asking.judge(OfflineModel("m", str), manner).prompt(hearing) for manner in asking.MANNERS}
+    seen = {manner: wording.judge(OfflineModel("m", str), manner).prompt(hearing) for manner in wording.MANNERS}
     for prompt in seen.values():
         assert [turn.role for turn in prompt.turns] == ["system", "user", "assistant", "user"]
         assert "Overall, Response X is better" in prompt.turns[-1].text
@@ -80,9 +80,9 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     assert reference in seen["ref-backed"].turns[-1].text
     assert seen["seeing"].turns[-1].pictures
     assert caption not in seen["seeing"].turns[-1].text
-    assert len({asking.judge(OfflineModel("m", str), manner).name for manner in asking.MANNERS}) == 3
-    assert asking.judge(OfflineModel("m", str)).name == asking.judge(OfflineModel("m", str), "seeing").name
-    assert tuple(visit_bench.manners) == asking.MANNERS
+    assert len({wording.judge(OfflineModel("m", str), manner).name for manner in wording.MANNERS}) == 3
+    assert wording.judge(OfflineModel("m", str)).name == wording.judge(OfflineModel("m", str), "seeing").name
+    assert tuple(visit_bench.manners) == wording.MANNERS
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     ],
 )
 def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, marks):
-    judge = SecondReader(asking.judge(OfflineModel("m", lambda _: said), "ref-free"), OfflineModel("r", lambda _: read))
+    judge = SecondReader(wording.judge(OfflineModel("m", lambda _: said), "ref-free"), OfflineModel("r", lambda _: read))
     (verdict,) = judge.hear([case()])
     assert verdict.marks == marks
     assert (verdict.fault == "unreadable") == (marks is None)
@@ -103,21 +103,21 @@ def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, m
 
 def test_an_unknown_manner_is_refused():
     with pytest.raises(InputError, match="seeing, ref-free, ref-backed"):
-        asking.judge(OfflineModel("m", str), "blind")
+        wording.judge(OfflineModel("m", str), "blind")
 
 
 def test_references_are_composed_from_captions_and_then_verified():
     item = Item.ask("a", "What is it?", captions=("A red kite.",), reference=None)
     bare = Item.ask("b", "What is it?")
-    made = asking.compose(OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), [item, bare])
+    made = wording.compose(OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), [item, bare])
     assert made.items[0].reference == "A kite. 2"
     assert made.items[0].tags["verified"] == "no"
     assert made.failed == ["b: no caption, so there is nothing to write the reference from"]
-    assert asking.verify(made.items[0], "correct").tags["verified"] == "yes"
+    assert wording.verify(made.items[0], "correct").tags["verified"] == "yes"
     with pytest.raises(InputError, match="unknown label"):
-        asking.verify(item, "fine")
-    good, bad = (asking.verify(made.items[0], label) for label in ("correct", "reference at fault"))
-    table = asking.ablation({"conditioned": [good, good, bad], "plain": [bad, made.items[0]]})
+        wording.verify(item, "fine")
+    good, bad = (wording.verify(made.items[0], label) for label in ("correct", "reference at fault"))
+    table = wording.ablation({"conditioned": [good, good, bad], "plain": [bad, made.items[0]]})
     assert [(row[0], row[1].value, row[2]) for row in table.rows] == [
         ("conditioned", pytest.approx(2 / 3), 0),
         ("plain", 0, 1),
@@ -138,7 +138,7 @@ def test_accuracy_by_agreement_counts_a_tie_as_half():
         Verdict("j", "m", "j", ("a", "b"), "choice+tie", marks=(0.5, 0.5)),
         Verdict("k", "m", "k", ("a", "b"), "choice", fault="unreadable"),
     ]
-    table = people.agreement(Record((*said, *ruled)))
+    table = agreement_with_votes.agreement(Record((*said, *ruled)))
     found = {(row[0], row[1]): row[2] for row in table.rows}
     assert found["m", "5/5"].value == 1
     assert found["m", "4/5"].value == found["m", "3/5"].value == 0.5
@@ -148,7 +148,7 @@ def test_accuracy_by_agreement_counts_a_tie_as_half():
 
 
 def test_systems_are_correlated_with_people_s(record: Record):
-    rows = {row[0]: row for row in people.systems(record).rows}
+    rows = {row[0]: row for row in agreement_with_votes.systems(record).rows}
     assert rows["reference"][1] is None or rows["reference"][1].value > 0
 
 
@@ -161,7 +161,7 @@ def test_the_release_gives_its_verified_items_with_captions():
     assert len({item.tags["family"] for item in items}) >= 69
     multi = [item for item in items if item.tags["images"] == "multi"]
     assert all(len(item.captions) >= 2 for item in multi)
-    given = sources.released_predictions(DATA)
+    given = items_from_release.released_predictions(DATA)
     assert len({one.contestant for one in given.responses}) == 16
     assert given.left_out > 0
 
@@ -189,27 +189,27 @@ def test_submissions_are_read_in_both_of_the_authors_layouts(tmp_path: Path):
     good = [row for row in instances if row.verified][:3]
     bad = [row for row in instances if not row.verified][:1]
     named = _submitted(tmp_path / "a.csv", [_like(row, gpt9_output="An answer.") for row in [*good, *bad]])
-    made = sources.submission(named, items, instances)
+    made = items_from_release.submission(named, items, instances)
     assert (len(made.responses), made.left_out) == (3, 1)
     assert {one.contestant for one in made.responses} == {"gpt9_output"}
     other = [_like(row, model_name="gpt9", prediction="An answer.") for row in good]
-    assert sources.submission(_submitted(tmp_path / "b.csv", other), items, instances).responses[0].contestant == "gpt9"
+    assert items_from_release.submission(_submitted(tmp_path / "b.csv", other), items, instances).responses[0].contestant == "gpt9"
     stray = [_like(good[0], prediction="x") | {"instruction": "Something else?"}]
     with pytest.raises(InputError, match=r"c.csv:2: image, instruction and instruction_category match no instance"):
-        sources.submission(_submitted(tmp_path / "c.csv", stray), items, instances)
+        items_from_release.submission(_submitted(tmp_path / "c.csv", stray), items, instances)
     two = [_like(good[0], one="x", two="y")]
     with pytest.raises(InputError, match="found one, two"):
-        sources.submission(_submitted(tmp_path / "d.csv", two), items, instances)
+        items_from_release.submission(_submitted(tmp_path / "d.csv", two), items, instances)
 
 
 def test_our_own_layout_is_a_submission_too_and_unknown_items_are_refused(tmp_path: Path):
     items = list(visit_bench.items())
     path = tmp_path / "mine.jsonl"
     path.write_text(json.dumps({"item": items[0].id, "text": "No."}))
-    assert sources.submission(path, items, name="mine").responses[0].contestant == "mine"
+    assert items_from_release.submission(path, items, name="mine").responses[0].contestant == "mine"
     path.write_text(json.dumps({"item": "nowhere", "text": "No."}))
     with pytest.raises(InputError, match="not among the 8 items"):
-        sources.submission(path, items, name="mine")
+        items_from_release.submission(path, items, name="mine")
 
 
 def test_flags_and_images_that_do_not_fit_are_refused(tmp_path: Path):
@@ -237,7 +237,7 @@ def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path
     assert (one.images, one.captions, one.reference, one.verified) == (("http://x/3.png",), ("three",), "That.", True)
     assert (two.images[1], two.captions, two.reference) == ("http://x/2.png", ("one", "two"), "This.")
     (tmp_path / "images").mkdir()
-    shutil.copy(sources.SAMPLE / "pictures" / "door.png", tmp_path / "images" / "3.png")
+    shutil.copy(items_from_release.SAMPLE / "pictures" / "door.png", tmp_path / "images" / "3.png")
     seen = {item.id: len(item.pictures) for item in visit_bench.items(tmp_path)}
     assert seen == {"single-0": 1, "multi-0": 0}
 

@@ -34,13 +34,13 @@ def wording(manner: str = "") -> Mapping[str, Any]:
 align_mm = Benchmark(
     name="alignmmbench",
     paper="Wu et al., AlignMMBench, arXiv:2406.09295",
-    items=Late("fullbench.benchmarks.align_mm.sources:items"),
+    items=Late("fullbench.benchmarks.align_mm.data:items"),
     cases=cases,
     tables=Late("fullbench.benchmarks.align_mm.tables:tables"),
     wording=wording,
     manners=("zh", "en"),
-    bring=Late("fullbench.benchmarks.align_mm.sources:bring"),
-    reproduce=Late("fullbench.benchmarks.align_mm.reproduction:reproduce"),
+    bring=Late("fullbench.benchmarks.align_mm.data:bring"),
+    reproduce=Late("fullbench.benchmarks.align_mm.reproduce:reproduce"),
     tasks={
         "write": "the reference answer to a question",
         "verify": "whether a reference can be accepted",

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from fullbench.benchmarks.align_mm.lengths import distributions, lengths
-from fullbench.benchmarks.align_mm.marks import Marks, by_task, marks
+from fullbench.benchmarks.align_mm.text_lengths import distributions, lengths
+from fullbench.benchmarks.align_mm.mean_scores import Marks, by_task, marks
 from fullbench.benchmarks.align_mm.quadrants import INFINITE, quadrants
-from fullbench.benchmarks.align_mm.tasks import CATEGORIES, TASKS
+from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
 from fullbench.analysis.agreement import repeats_and_orders
 from fullbench.analysis import all_tables
 from fullbench.analysis.agreement import critic_with_people as agreement

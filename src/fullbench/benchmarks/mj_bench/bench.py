@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fullbench.benchmarks.mj_bench.names import SCALE_BALLOTS as SCALES
-from fullbench.benchmarks.mj_bench.protocol import Protocol, hears
-from fullbench.benchmarks.mj_bench.protocol import protocol as protocol_of
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SCALE_BALLOTS as SCALES
+from fullbench.benchmarks.mj_bench.judging_protocol import Protocol, hears
+from fullbench.benchmarks.mj_bench.judging_protocol import protocol as protocol_of
 from fullbench.core.benchmark import Benchmark, Late
 
 
@@ -21,15 +21,15 @@ def asked_by(said: Mapping[str, Any]) -> Benchmark:
 mj_bench = Benchmark(
     name="mjbench",
     paper="Chen et al., MJ-Bench: Is Your Multimodal Reward Model Really a Good Judge?, arXiv:2407.04842",
-    items=Late("fullbench.benchmarks.mj_bench.sources:items"),
+    items=Late("fullbench.benchmarks.mj_bench.data:items"),
     cases=Protocol().cases,
     hears=hears,
     together=True,
     protocol=asked_by,
     tables=Late("fullbench.benchmarks.mj_bench.tables:tables"),
-    wording=Late("fullbench.benchmarks.mj_bench.asking:words"),
-    bring=Late("fullbench.benchmarks.mj_bench.sources:bring"),
-    reproduce=Late("fullbench.benchmarks.mj_bench.reproduction:mj_bench"),
+    wording=Late("fullbench.benchmarks.mj_bench.wording:words"),
+    bring=Late("fullbench.benchmarks.mj_bench.data:bring"),
+    reproduce=Late("fullbench.benchmarks.mj_bench.reproduce.all_cells:mj_bench"),
 )
 """MJ-Bench: judges of generated pictures, for alignment, safety, quality and bias."""
 mj_bench_scales = replace(
@@ -43,6 +43,6 @@ genai_bench = replace(
     cases=Protocol((), "choice").cases,
     together=False,
     protocol=None,
-    reproduce=Late("fullbench.benchmarks.mj_bench.reproduction:genai_bench"),
+    reproduce=Late("fullbench.benchmarks.mj_bench.reproduce.all_cells:genai_bench"),
 )
 """GenAI-Bench: judges beside people's votes on generated pictures, edits and videos; pairs only."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fullbench.benchmarks.mllm_judge import reviews
-from fullbench.benchmarks.mllm_judge.drawings import drawings
+from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
+from fullbench.benchmarks.mllm_judge.charts import drawings
 from fullbench.columns.column_builder import columns_of
 from fullbench.analysis.agreement import by_tag, among_people, judges_with_people, repeats_and_orders
 from fullbench.analysis.bias import bias_probes
@@ -59,7 +59,7 @@ def tables(record: Record) -> list[Table]:
         shown.append(bias_probes.table(finding for findings in by_judge for finding in findings))
     shown += repeats_and_orders.tables(heard)
     if len(heard) < len(record):
-        shown += reviews.tables(record)
+        shown += reviews_of_verdicts.tables(record)
     shown += drawings(heard, meetings, shown)
     shown.append(among_people.table(columns_of(record)))
     shown += [all_tables.faults(heard, together=True), all_tables.costs(heard)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from fullbench.benchmarks.reward.layouts import LAYOUTS
+from fullbench.benchmarks.reward.file_layouts import LAYOUTS
 from fullbench.core.ballot import Choice
 from fullbench.core.benchmark import Benchmark, Late
 from fullbench.core.case import Case
@@ -23,10 +23,10 @@ def _in_layout(name: str) -> Benchmark:
     return Benchmark(
         name=name,
         paper=LAYOUTS[name].paper,
-        items=partial(Late("fullbench.benchmarks.reward.sources:items"), name),
+        items=partial(Late("fullbench.benchmarks.reward.data:items"), name),
         cases=cases,
         tables=Late("fullbench.benchmarks.reward.tables:tables"),
-        bring=partial(Late("fullbench.benchmarks.reward.sources:bring"), name),
+        bring=partial(Late("fullbench.benchmarks.reward.data:bring"), name),
     )
 
 

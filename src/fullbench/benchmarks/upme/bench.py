@@ -20,19 +20,19 @@ def _benchmark(name: str, paper: str, released: str) -> Benchmark:
         cases=Late("fullbench.judges.peer_review.review_protocol:reviews"),
         tables=Late("fullbench.analysis.peer_review.peer_review_tables:tables"),
         wording=Late("fullbench.judges.peer_review.review_protocol:wording"),
-        bring=partial(Late("fullbench.benchmarks.upme.brought:bring"), released),
+        bring=partial(Late("fullbench.benchmarks.upme.released_verdicts:bring"), released),
         reproduce=Late(f"fullbench.benchmarks.upme.{released}:reproduce"),
     )
 
 
 _UPME = "Zhang et al., UPME, CVPR 2025, arXiv:2503.14941"
 upme = replace(
-    _benchmark("upme", _UPME, "table1"),
+    _benchmark("upme", _UPME, "printed_table_arithmetic"),
     commands={
         "peer-review": "contestants write questions, answer and review each other",
         "simulate": "which method finds a planted truth, from how many pictures",
     },
 )
-upme_tables = _benchmark("upme_tables", _UPME, "table1")
+upme_tables = _benchmark("upme_tables", _UPME, "printed_table_arithmetic")
 prd_peer_review = _benchmark("prd_peer_review", "Li et al., PRD, TMLR 2024, arXiv:2307.02762", "prd")
 pico_peer_review = _benchmark("pico_peer_review", "Ning et al., PiCO, ICLR 2025, arXiv:2402.01830", "pico")

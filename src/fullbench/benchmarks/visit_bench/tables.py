@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fullbench.benchmarks.visit_bench import contents, people
-from fullbench.benchmarks.visit_bench.sources import REFERENCE, is_judged
+from fullbench.benchmarks.visit_bench import instruction_content_tables, agreement_with_votes
+from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged
 from fullbench.analysis.people import reference_checks
 from fullbench.analysis import all_tables
 from fullbench.analysis.boards.leaderboard import Settings, boards
@@ -51,9 +51,9 @@ def tables(record: Record) -> list[Table]:
             behind = place("", criterion)
             shown += [
                 replace(table, name=f"{table.name}{behind}", title=placed(table.title, behind))
-                for table in (people.agreement(part), people.systems(part))
+                for table in (agreement_with_votes.agreement(part), agreement_with_votes.systems(part))
             ]
-    shown += [reference_checks.checked(every), labels(every), verified(every), *contents.tables(every.items.values())]
+    shown += [reference_checks.checked(every), labels(every), verified(every), *instruction_content_tables.tables(every.items.values())]
     shown += [all_tables.faults(record, together=True), all_tables.costs(record)]
     return [table for table in shown if table.rows]
 

@@ -1,0 +1,1 @@
+"""Readers of the authors' released files."""

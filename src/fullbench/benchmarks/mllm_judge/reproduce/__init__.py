@@ -1,0 +1,1 @@
+"""Printed tables of the paper, recomputed from the release."""
