@@ -21,7 +21,7 @@ from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble
 from fullbench.benchmarks.mllm_judge.release.load_release import FILES, Release
 from fullbench.errors import InputError
 from tests.making import png
-from tests.reproduce.test_mllm_judge import DATA, needs_data
+from tests.benchmarks.pairwise_releases.test_mllm_judge import DATA, needs_data
 
 pytestmark = needs_data
 KNOWN = {"GPT-4V/pair/HQ", "GPT-4V/pair/Hard"}

@@ -18,7 +18,7 @@ from fullbench.analysis.agreement.judges_with_people import by_tag, meet, order
 from fullbench.core.record import Record
 from fullbench.stats.agreement.ranking_agreement import edit_distance
 from fullbench.studies.export import export
-from tests.reproduce.test_mllm_judge import DATA, needs_data
+from tests.benchmarks.pairwise_releases.test_mllm_judge import DATA, needs_data
 
 
 @pytest.fixture(scope="module")

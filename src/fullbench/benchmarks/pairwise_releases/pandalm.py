@@ -11,7 +11,7 @@ from pathlib import Path
 from fullbench.files.release_rows import released_rows
 from fullbench.core.estimate import Estimate
 from fullbench.core.reproduction import Reproduced, Reproduction
-from fullbench.reproduce.numbers import printed
+from fullbench.benchmarks.pairwise_releases.published_numbers import printed
 from fullbench.stats.agreement.two_raters import accuracy, cohen_kappa, f1, precision, recall
 from fullbench.stats.agreement.many_raters import fleiss_kappa
 

@@ -12,7 +12,7 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
-from fullbench.reproduce.numbers import columns
+from fullbench.benchmarks.pairwise_releases.published_numbers import columns
 from fullbench.stats.agreement.two_raters import pearson
 from fullbench.stats.ratings.bradley_terry import Ratings, bradley_terry_of_wins
 

@@ -14,7 +14,7 @@ from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
-from fullbench.reproduce.numbers import printed
+from fullbench.benchmarks.pairwise_releases.published_numbers import printed
 from fullbench.stats.ratings.elo import elo
 from fullbench.stats.agreement.many_raters import fleiss_kappa
 from fullbench.stats.ratings.bradley_terry import bradley_terry

@@ -26,6 +26,6 @@ def columns(folder: Path, file: str, *, but: str) -> dict[str, list[float]]:
 @cache
 def printed(name: str) -> dict[str, float]:
     """What was published for the cells of one data set, where a source prints a number."""
-    text = (resources.files("fullbench.reproduce") / "printed.tsv").read_text(encoding="utf-8")
+    text = (resources.files("fullbench.benchmarks.pairwise_releases") / "printed.tsv").read_text(encoding="utf-8")
     listed = csv.DictReader(text.splitlines(), delimiter="\t")
     return {row["cell"]: float(row["printed"]) for row in listed if row["data"] == name}

@@ -19,7 +19,7 @@ from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import pr
 from fullbench.benchmarks.mj_bench.release.release_files import Release
 from fullbench.core.reproduction import Reproduced, Reproduction
 
-SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
+SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"
 SETS = {"mjbench": mj_bench, "genai_bench": genai_bench}
 PRESENT = {name: (SHARED / name / "expected.json").exists() for name in SETS}
 

@@ -21,9 +21,9 @@ def released(name: str, paper: str, module: str, verdicts: str = "") -> Benchmar
             raise InputError(f"{name!r} ships no sample: give the folder with the released files (--data)")
         if not verdicts:
             raise InputError(f"{name!r} was released as counts, not as single verdicts: there is no record of it")
-        return Brought(Late(f"fullbench.reproduce.records:{verdicts}")(source))
+        return Brought(Late(f"fullbench.benchmarks.pairwise_releases.releases_as_records:{verdicts}")(source))
 
-    return Benchmark(name=name, paper=paper, bring=bring, reproduce=Late(f"fullbench.reproduce.{module}:reproduce"))
+    return Benchmark(name=name, paper=paper, bring=bring, reproduce=Late(f"fullbench.benchmarks.pairwise_releases.{module}:reproduce"))
 
 
 wildvision_bench = released(

@@ -14,7 +14,7 @@ from fullbench import registry
 from fullbench.cli.app import app
 from fullbench.errors import InputError
 
-SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
+SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"
 NAMES = ("prd_peer_review", "pico_peer_review", "upme_tables")
 MODELS = ("gpt-4", "claude", "vicuna", "gpt-3.5", "bard")
 

@@ -9,7 +9,7 @@ from fullbench.files.release_rows import released_rows
 from fullbench.core.digests import digest
 from fullbench.core.record import Record
 from fullbench.core.verdict import PEOPLE, Fault, Verdict
-from fullbench.reproduce import alpaca_eval, pandalm, vicuna_oa, wildvision_bench
+from fullbench.benchmarks.pairwise_releases import alpaca_eval, pandalm, vicuna_oa, wildvision_bench
 
 CHOICE, SOFT = "choice+tie", "real:0-1"
 Ruling = tuple[float, float] | Fault

@@ -17,7 +17,7 @@ from fullbench.analysis.boards.matches_from_verdicts import RULES, settle
 from fullbench.core.reproduction import Reproduced
 from fullbench.studies.recorded import recorded
 
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
+DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
 NAMES = ("visitbench", "wildvision_bench", "wildvision_arena", "vicuna_oa_battles", "alpaca_eval", "pandalm")
 SIZES = {
     "visitbench": 62, "wildvision_bench": 151, "wildvision_arena": 278, "vicuna_oa_battles": 153, "alpaca_eval": 615,

@@ -11,7 +11,7 @@ from pathlib import Path
 from fullbench.errors import InputError
 from fullbench.files.release_rows import released, released_rows
 from fullbench.core.reproduction import Reproduced, Reproduction
-from fullbench.reproduce.numbers import columns, printed
+from fullbench.benchmarks.pairwise_releases.published_numbers import columns, printed
 from fullbench.stats.ratings.bradley_terry import bradley_terry
 from fullbench.stats.intervals.share_intervals import wilson
 

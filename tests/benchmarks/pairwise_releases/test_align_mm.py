@@ -17,7 +17,7 @@ from fullbench.analysis.agreement.critic_with_people import SCALES, figures
 from fullbench.files.readers import read_rows
 from fullbench.core.reproduction import Reproduced, Reproduction
 
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "alignmmbench"
+DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "alignmmbench"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the released data are not at {DATA}")
 FILES = [DATA / name for name in ("expected.json", "expected_more.json")]
 EXPECTED = [cell for file in FILES if file.is_file() for cell in json.loads(file.read_text())["checks"]]

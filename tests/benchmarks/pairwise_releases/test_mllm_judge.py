@@ -15,7 +15,7 @@ from fullbench.benchmarks.mllm_judge.reproduce.all_cells import table9
 from fullbench.benchmarks.mllm_judge.release.load_release import MARKERS, THIRD_PARTY, Release
 from fullbench.core.reproduction import Reproduced
 
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "mllm-as-a-judge"
+DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "mllm-as-a-judge"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the released data are not at {DATA}")
 EXPECTED = json.loads((DATA / "expected.json").read_text())["cells"] if DATA.is_dir() else []
 MORE = DATA / "expected_more.json"

@@ -19,7 +19,7 @@ import pytest
 from fullbench import ballot
 from fullbench.core.ballot import LETTERS, Ruling
 
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
+DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the published judge outputs are not at hand (shared/data)")
 HQ = "mllm-as-a-judge/native/Hard_HQ/HQ/"
 HARD = "mllm-as-a-judge/native/Hard_HQ/Hard/"
