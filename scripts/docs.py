@@ -156,9 +156,9 @@ def settings() -> str:
     """The keys of a study's file, and the options of a model's and a judge's spec."""
     from fullbench.models import model_specs
     from fullbench.models.model_settings import Limits, Sampling
-    from fullbench.studies import specs
-    from fullbench.studies.options import OPTIONS, VIEWS
-    from fullbench.studies.study import Study
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.study_file_tables import OPTIONS, VIEWS
+    from fullbench.studies.study_file import Study
 
     lines = ["# Studies and settings", "", "## A study's file", "", inspect.cleandoc(Study.__doc__ or ""), ""]
     lines += ["| key | type | usual |", "|---|---|---|"]
@@ -176,8 +176,8 @@ def settings() -> str:
         lines += [f"### {title}", "", inspect.cleandoc(group.__doc__ or ""), "", f"All of them: {named}.", ""]
     more = [*model_specs.PRICE, *model_specs.CACHING, *model_specs.ACCESS]
     lines += [f"Also: {', '.join(f'`{name}`' for name in more)}.", "", "## Options of a judge", ""]
-    lines += [inspect.cleandoc(specs.judge.__doc__ or ""), "", "## Options of a contestant", ""]
-    lines += [inspect.cleandoc(specs.contestant.__doc__ or ""), "", "## Variables", ""]
+    lines += [inspect.cleandoc(judge_and_model_specs.judge.__doc__ or ""), "", "## Options of a contestant", ""]
+    lines += [inspect.cleandoc(judge_and_model_specs.contestant.__doc__ or ""), "", "## Variables", ""]
     lines += ["| variable | what |", "|---|---|", *(f"| `{name}` | {VARIABLES[name]} |" for name in variables())]
     return "\n".join(lines) + "\n"
 

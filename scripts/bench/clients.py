@@ -156,7 +156,7 @@ def hearing(url: str, width: int) -> Callable[[int], None]:
     from fullbench.ledger.ledger import Ledger
     from fullbench.models.chat_model import ChatModel
     from fullbench.models.model_settings import Limits, Sampling
-    from fullbench.studies.hear import hear
+    from fullbench.studies.run.judge_cases import hear
 
     picture = Picture.of(jpeg())
     model = ChatModel("judge", url, sampling=Sampling(temperature=0.0), limits=Limits(concurrency=width))

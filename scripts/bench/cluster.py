@@ -33,11 +33,11 @@ def docket(count: int) -> Callable[[object], Iterator[Any]]:
 def hearing(server: FakeServer, count: int, engine: Any, watch: Any = None) -> tuple[float, float]:
     """Wall and the CPU of this process for a run: its seconds after the first verdict, when all workers are there."""
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import specs
-    from fullbench.studies.hear import hear
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.run.judge_cases import hear
 
     spec = f"vllm:m@{server.url}?concurrency={WIDTH}"
-    judge = specs.judge(spec)
+    judge = judge_and_model_specs.judge(spec)
     started: list[float] = []
 
     class First:

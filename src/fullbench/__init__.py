@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fullbench.core.response import Response
     from fullbench.core.table import Table
     from fullbench.core.verdict import Failure, Verdict
-    from fullbench.studies.verbs import answer, card, judge, report, run
+    from fullbench.studies.notebook_api import answer, card, judge, report, run
 
 _HOMES = {
     "Ballot": "core.ballot",
@@ -80,13 +80,13 @@ _HOMES = {
     "Usage": "core.call",
     "UserError": "errors",
     "Verdict": "core.verdict",
-    "answer": "studies.verbs",
+    "answer": "studies.notebook_api",
     "ballot": "core.ballot",
-    "card": "studies.verbs",
+    "card": "studies.notebook_api",
     "cases": "core.case",
-    "judge": "studies.verbs",
-    "report": "studies.verbs",
-    "run": "studies.verbs",
+    "judge": "studies.notebook_api",
+    "report": "studies.notebook_api",
+    "run": "studies.notebook_api",
 }
 
 _SHOWN = {"core.case", "core.item", "core.picture", "core.record", "core.response", "core.table"}

@@ -19,7 +19,7 @@ from fullbench.audit.simulated_judges import named
 from fullbench.cli.app import app
 from fullbench.errors import InputError
 from fullbench.parsing.confidence import stated_confidence, token_confidence
-from fullbench.studies import specs
+from fullbench.studies import judge_and_model_specs
 from tests.audit.test_figures import record_of
 from tests.tiny_server import TinyServer
 
@@ -96,8 +96,8 @@ def test_confidence_of_a_server_comes_into_the_card(source, tmp_path, monkeypatc
 
 def test_confidence_that_cannot_be_is_refused():
     with pytest.raises(InputError, match="stated or logprobs"):
-        specs.judge("vllm:x@http://127.0.0.1:9/v1?confidence=loud")
+        judge_and_model_specs.judge("vllm:x@http://127.0.0.1:9/v1?confidence=loud")
     with pytest.raises(InputError, match="gives no chances of tokens"):
-        specs.judge("anthropic:claude?confidence=logprobs")
+        judge_and_model_specs.judge("anthropic:claude?confidence=logprobs")
     with pytest.raises(InputError, match="our own wording"):
-        specs.judge("vllm:x@http://127.0.0.1:9/v1?confidence=stated&form=json")
+        judge_and_model_specs.judge("vllm:x@http://127.0.0.1:9/v1?confidence=stated&form=json")

@@ -18,7 +18,7 @@ from fullbench.audit.cases.build_audit_cases import SIZES, docket
 from fullbench.audit.simulated_judges import JUDGES
 from fullbench.cli.app import app
 from fullbench.errors import InputError
-from fullbench.studies.hear import hear
+from fullbench.studies.run.judge_cases import hear
 
 WORTH = {"old": 0.0, "new": 0.3, "weak": -1.0}
 

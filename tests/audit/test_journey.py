@@ -26,8 +26,8 @@ from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.reports.translated_tables import localised
 from fullbench.reports.words import messages
-from fullbench.studies import specs
-from fullbench.studies.hear import hear
+from fullbench.studies import judge_and_model_specs
+from fullbench.studies.run.judge_cases import hear
 from tests.fake_server import FakeServer
 from tests.tiny_server import TinyServer
 from tests.waiting import until
@@ -198,7 +198,7 @@ def served(_words: str, _pictures: list[bytes], body: dict[str, Any]) -> str:
                 ),
             )
         )  # fmt: skip
-    (reply,) = specs.contestant("court:keen").answer([Prompt(tuple(turns))])
+    (reply,) = judge_and_model_specs.contestant("court:keen").answer([Prompt(tuple(turns))])
     return reply.text
 
 
@@ -242,7 +242,7 @@ def test_an_audited_call_takes_no_more_cpu_than_another(tmp_path, monkeypatch):
     with FakeServer(says="[[A]]") as server:
         for turn in range(3):
             for name, marked in (("plain", {}), ("audited", variants(cases))):
-                judge = specs.judge(f"vllm:{name}{turn}@{server.url}?mode=direct")
+                judge = judge_and_model_specs.judge(f"vllm:{name}{turn}@{server.url}?mode=direct")
                 with Ledger(tmp_path / f"{name}{turn}.ledger", study="s") as ledger:
                     start = time.process_time()
                     hear([judge], lambda _: cases, ledger, marked=marked)

@@ -21,7 +21,7 @@ from fullbench.cli.app import app
 from fullbench.stats import drift_alarm as alarms
 from fullbench.stats.drift_alarm import alarm_call, alarm_calls
 from fullbench.stats.ratings.joint_rating_model import Votes, joint
-from fullbench.studies.hear import hear
+from fullbench.studies.run.judge_cases import hear
 
 
 @dataclass(frozen=True)

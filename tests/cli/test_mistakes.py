@@ -242,7 +242,7 @@ def test_a_defect_of_ours_shows_no_trace(cli, desk, monkeypatch):
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a \x1b[31mdefect")
 
-    monkeypatch.setattr("fullbench.studies.study.Study.read", broken)
+    monkeypatch.setattr("fullbench.studies.study_file.Study.read", broken)
     code, _, err = cli("run", "study.toml")
     assert code == 70
     assert "something went wrong inside (ZeroDivisionError: a \\u001b[31mdefect)" in err

@@ -128,7 +128,7 @@ def test_sensitive_pictures_are_copied_only_when_asked_for(cli, tmp_path):
 
 def test_a_pair_whose_winner_changes_with_the_order_is_left_out():
     from fullbench import Case, Choice, Item, Record, Response, Verdict
-    from fullbench.studies.dpo import preferences
+    from fullbench.studies.exchange.dpo_pairs import preferences
 
     item = Item.ask("i", "?")
     a, b = Response.say("i", "a", "x"), Response.say("i", "b", "y")

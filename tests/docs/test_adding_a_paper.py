@@ -77,7 +77,7 @@ assert raters == ["person 0", "person 1", "person 2"], raters
 
 def test_a_model_is_asked_in_the_words_of_the_paper(folder):
     code = """
-from fullbench.studies import specs
+from fullbench.studies import judge_and_model_specs as specs
 judge = specs.judge(specs.in_words_of("caption_votes", "offline:first"))
 assert "cannot see the picture" in str(judge.wording.blocks), judge.wording
 """

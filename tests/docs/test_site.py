@@ -14,8 +14,8 @@ import pytest
 
 import fullbench
 from fullbench.models import model_specs
-from fullbench.studies import specs
-from fullbench.studies.study import Study
+from fullbench.studies import judge_and_model_specs
+from fullbench.studies.study_file import Study
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(?<!`)\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -71,7 +71,7 @@ def test_the_reference_has_every_command_setting_and_name(pages):
         assert (f"| `{entry.name}` |" in settings) == (entry.name not in {"path", "options", "said"})
     for option in (*model_specs.SAMPLING, *model_specs.LIMITS, *model_specs.PRICE, *model_specs.CACHING, *model_specs.ACCESS):
         assert f"`{option}`" in settings
-    for option in specs.JUDGING:
+    for option in judge_and_model_specs.JUDGING:
         assert re.search(rf"\b{option}\b", settings.partition("## Options of a judge")[2]), option
     assert re.search(r"\| `FULLBENCH_LEDGER` \| \w+", settings)
     api = (pages / "reference" / "api.md").read_text(encoding="utf-8")

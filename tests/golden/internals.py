@@ -11,7 +11,7 @@ from typing import Any
 from fullbench.cli.app import app
 from fullbench.cli.root import command_of
 from fullbench.errors import FullbenchError
-from fullbench.studies.specs import contestant, judge
+from fullbench.studies.judge_and_model_specs import contestant, judge
 
 __all__ = ["FullbenchError", "app", "command_of", "contestant", "judge", "openapi"]
 

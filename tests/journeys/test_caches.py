@@ -16,7 +16,7 @@ from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic
 from fullbench.models.model_prices import cache_shares, price_of
 from fullbench.models.wire.reply_parsing import Tally, read_payload
-from fullbench.studies import specs
+from fullbench.studies import judge_and_model_specs
 from tests.cli.test_judge import cli
 from tests.json_server import JsonServer
 
@@ -127,7 +127,7 @@ def test_marks_are_sent_only_where_asked_for_and_change_neither_words_nor_name(f
     for option in ("", "?cache=yes", "?cache=no"):
         with CachingServer() as server:
             spec = f"anthropic:m@{server.url}{option}"
-            names.add(specs.judge(spec).name.replace(server.url.removeprefix("http://"), ""))
+            names.add(judge_and_model_specs.judge(spec).name.replace(server.url.removeprefix("http://"), ""))
             done = CliRunner().invoke(
                 app, ["judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--judge", spec,
                       "--ballot", "choice", "--ledger", f"{len(words)}.ledger", "--quiet"],

@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from fullbench import Item
-from fullbench.studies.drawing_items import draw
+from fullbench.studies.authoring.sample_items import draw
 from tests.journeys.commands import cli, write_rows
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fullbench import Ledger
 from fullbench.cli.app import app
-from fullbench.studies import specs
+from fullbench.studies import judge_and_model_specs
 from tests.cli.test_judge import cli
 from tests.tiny_server import TinyServer
 
@@ -124,5 +124,5 @@ def test_a_ballot_without_such_marks_is_refused_before_anything_is_asked(cli, fi
 
 
 def test_expected_marks_are_another_judge_than_written_ones():
-    names = {specs.judge(f"vllm:m{tail}").name for tail in ("", "?confidence=logprobs", "?marks=expected")}
+    names = {judge_and_model_specs.judge(f"vllm:m{tail}").name for tail in ("", "?confidence=logprobs", "?marks=expected")}
     assert len(names) == 3

@@ -16,7 +16,7 @@ from fullbench.synthetic.perturb.demographic_grids import grid
 from fullbench.synthetic.perturb.perturbed_pairs import pair, record
 from fullbench.synthetic.perturb.perturbed_pairs import people as at_work
 from fullbench.pixels import encoded
-from fullbench.studies.export import export
+from fullbench.studies.exchange.export_record import export
 from tests.benchmarks.mj_bench.test_figures import acc, ges, nds
 from tests.cli.test_judge import cli
 from tests.journeys.voting import tables

@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import accuracy_score
 
 from fullbench import Ledger
-from fullbench.studies import seated
+from fullbench.studies import ledger_columns
 from tests.journeys.commands import cli, read_jsonl, write_rows
 from tests.scripted_server import ScriptedServer
 
@@ -132,7 +132,7 @@ def test_each_ruling_of_a_panel_is_what_numpy_makes_of_its_members(ran, name):
         if row["judge"] != "human":
             by_case[row["case"]].append(row)
     with Ledger(folder / "study.ledger", read_only=True) as ledger:
-        own = {verdict.case: verdict for verdict in seated.record(ledger, [f"panel:{name}"])}
+        own = {verdict.case: verdict for verdict in ledger_columns.record(ledger, [f"panel:{name}"])}
     assert set(own) == set(by_case)
     lost = split = 0
     for case, members in by_case.items():
@@ -161,7 +161,7 @@ def test_a_panels_card_has_its_agreement_with_people(ran, name):
     folder, rows = ran
     votes = votes_of(rows)
     with Ledger(folder / "study.ledger", read_only=True) as ledger:
-        own = [verdict for verdict in seated.record(ledger, [f"panel:{name}"]) if verdict.marks is not None]
+        own = [verdict for verdict in ledger_columns.record(ledger, [f"panel:{name}"]) if verdict.marks is not None]
     scored = defaultdict(list)
     for verdict in own:
         place = (verdict.ballot, verdict.item, frozenset(verdict.contestants))

@@ -24,8 +24,8 @@ from fullbench.files.question_sets import read_questions
 from fullbench.judges.peer_review.review_prompts import shipped
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.rubric import CORRECTNESS, VISUAL
-from fullbench.studies import specs
-from fullbench.studies.peer_review import PeerReview
+from fullbench.studies import judge_and_model_specs
+from fullbench.studies.peer_review.peer_review_steps import PeerReview
 from tests.making import png
 
 SKILL = {"sharp": 0.95, "fair": 0.75, "plain": 0.55, "dull": 0.3}
@@ -320,7 +320,7 @@ def test_several_seeds_have_a_mean_and_a_deviation(server, data, monkeypatch, tm
     monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
     words = ["peer-review", "--questions", data / "mmstar.jsonl", "--contestants", contestants(url), "--limit", 6]
     tables = run(*words, "--ledger", tmp_path / "s.ledger", "--human-scores", data / "scores.csv", "--seeds", "1,2")
-    models = [specs.contestant(spec) for spec in contestants(url).split(",")]
+    models = [judge_and_model_specs.contestant(spec) for spec in contestants(url).split(",")]
     found = []
     for seed in (1, 2):
         asked, _ = read_questions(data / "mmstar.jsonl")

@@ -11,7 +11,7 @@ import pytest
 
 from fullbench import Item, Ledger, Picture, Verdict
 from fullbench.files.item_files import read_items, write_items
-from fullbench.studies.rewording import REASONS
+from fullbench.studies.authoring.reworded_questions import REASONS
 from tests.journeys.commands import cells as cells_of
 from tests.journeys.voting import Site, asked, shown, tables
 from tests.making import png

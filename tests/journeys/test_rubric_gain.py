@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression
 
 from fullbench.core.rubric import Criterion
-from fullbench.studies.rubric_learning import Marked, is_held_out, learn
+from fullbench.studies.rubrics.rubric_weights import Marked, is_held_out, learn
 from tests.journeys.commands import cli, write_rows
 from tests.scripted_server import ScriptedServer
 

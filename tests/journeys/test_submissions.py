@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fullbench import Case, Item, Ledger, Response, Score, Verdict
-from fullbench.studies.withheld import marked, published
+from fullbench.studies.leaderboards.withheld_test_sets import marked, published
 from fullbench.web.app import create_app
 from fullbench.web.results.updater import update
 from fullbench.web.settings import Settings

@@ -6,7 +6,7 @@ import json
 from itertools import combinations
 
 from fullbench import Ledger
-from fullbench.studies.chosen import read_panels, write_panels
+from fullbench.studies.run.cases_per_judge import read_panels, write_panels
 from tests.journeys.commands import cli, read_jsonl, write_rows
 
 NAMES = ("a", "b", "c", "d")

@@ -15,7 +15,7 @@ from fullbench.models.tools.colour_tool import colour_shares, colours_named
 from fullbench.models.tools.toolbox import opened
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.studies.correlations import correlation
+from fullbench.studies.judge_and_model_specs import correlation
 
 KNOWN = sample(7, 14)
 

@@ -12,7 +12,7 @@ from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.judge import kind_of, models_of, prompts_of, with_models
 from fullbench.studies.engines import wants_gpu
-from fullbench.studies.specs import judge
+from fullbench.studies.judge_and_model_specs import judge
 from tests.making import Talker, answers, item
 
 PAIR = Case(item(), answers(alpha="It is red.", omega="It is blue."), Choice())

@@ -18,7 +18,7 @@ from fullbench.cli import common
 from fullbench.files.item_files import read_verdicts
 from fullbench.ledger import schema
 from fullbench.core.call import Usage
-from fullbench.studies.engines.work import Tally
+from fullbench.studies.engines.run_jobs import Tally
 from tests.journeys.commands import call, cli, read_jsonl, write_rows
 from tests.json_server import JsonServer
 from tests.ledger.making import case, verdict

@@ -21,7 +21,7 @@ from fullbench.core.item import Item, Turn
 from fullbench.core.model import Model, Prompt
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
-from fullbench.studies import specs
+from fullbench.studies import judge_and_model_specs
 from tests.offline import blank, drawn, with_model, with_tools
 
 STREET = Notes(
@@ -152,7 +152,7 @@ def test_what_changes_answers_changes_the_name(monkeypatch):
 
 
 def test_specs():
-    assert specs.contestant("composed:colours?llm=offline:canned&text=hello").name.startswith("canned:hello+colours#")
+    assert judge_and_model_specs.contestant("composed:colours?llm=offline:canned&text=hello").name.startswith("canned:hello+colours#")
     assert composed("colours", {}).price == (0.0, 0.0)
     for spec, sentence in [
         ("composed:smell", "no tool 'smell'"),
@@ -160,7 +160,7 @@ def test_specs():
         ("composed:none?llm=nobody", "no model 'nobody'"),
     ]:
         with pytest.raises(InputError, match=sentence):
-            specs.contestant(spec)
+            judge_and_model_specs.contestant(spec)
 
 
 @with_tools
@@ -170,7 +170,7 @@ def test_a_small_model_repeats_what_the_tools_saw():
     picture = drawn("mllm_judge", "menu")
     prompt = Prompt((Turn("user", (picture, "Repeat the words that were seen in the picture.")),))
     sighted, blind = [
-        next(iter(specs.contestant(f"composed:{tools}?llm=smollm2&max_tokens=40").answer([prompt]))).text.lower()
+        next(iter(judge_and_model_specs.contestant(f"composed:{tools}?llm=smollm2&max_tokens=40").answer([prompt]))).text.lower()
         for tools in ("text", "none")
     ]
     assert any(word in sighted for word in ("soup", "bread", "tea"))

@@ -10,8 +10,8 @@ from fullbench import Choice, Item, Picture, Response
 from fullbench.judges.baselines import LengthJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import cases as cases_of
-from fullbench.studies.dpo import export_dpo
-from fullbench.studies.hear import hear
+from fullbench.studies.exchange.dpo_pairs import export_dpo
+from fullbench.studies.run.judge_cases import hear
 from tests.making import png
 
 pytestmark = pytest.mark.slow

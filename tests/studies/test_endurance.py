@@ -15,9 +15,9 @@ import pytest
 from fullbench import Case, Item, Judge, Response, Score, Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.judge import prompts_of
-from fullbench.studies import specs
+from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import Tally
-from fullbench.studies.hear import hear
+from fullbench.studies.run.judge_cases import hear
 from tests.fake_server import Books, FakeServer
 
 PLAN = {
@@ -38,7 +38,7 @@ def test_among_thirty_percent_faults_every_case_ends_and_every_call_is_billed(tm
     assert sum(PLAN.values()) == pytest.approx(0.3)
     with FakeServer(PLAN, seed=seed, says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
         wire = f"attempts={attempts}&backoff=0.005&timeout=2&rest=0.05&price_in=1&price_out=2"
-        judge = specs.judge(f"vllm:m@{server.url}?{wire}")
+        judge = judge_and_model_specs.judge(f"vllm:m@{server.url}?{wire}")
         runs: list[Tally] = []
         while not runs or runs[-1].failed:
             runs += hear([judge], lambda _: docket(count), ledger)
@@ -90,12 +90,12 @@ def estimated(judge: Judge, case: Case, verdict: Verdict) -> int:
 
 NURSERY = multiprocessing.get_context("forkserver")
 """Runs that are killed start from a process that has imported everything: a hundred starts would take minutes else."""
-NURSERY.set_forkserver_preload(["fullbench.studies.hear", "fullbench.models.chat_model", "psycopg", __name__])
+NURSERY.set_forkserver_preload(["fullbench.studies.run.judge_cases", "fullbench.models.chat_model", "psycopg", __name__])
 
 
 def run(url: str, path: Path | str, count: int) -> None:
     with Ledger(path) as ledger:
-        hear([specs.judge(f"vllm:m@{url}?concurrency=64")], lambda _: docket(count), ledger)
+        hear([judge_and_model_specs.judge(f"vllm:m@{url}?concurrency=64")], lambda _: docket(count), ledger)
 
 
 def kept(path: Path | str) -> set[str]:

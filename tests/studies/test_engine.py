@@ -13,10 +13,10 @@ from fullbench.errors import LedgerError, ModelError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import cases as cases_of
-from fullbench.studies.answer import answer
+from fullbench.studies.run.answer_items import answer
 from fullbench.studies.engines import LOOKUP, Budget, Stop, Tally
-from fullbench.studies.engines.work import SLOW_LOOKUP
-from fullbench.studies.hear import hear
+from fullbench.studies.engines.run_jobs import SLOW_LOOKUP
+from fullbench.studies.run.judge_cases import hear
 from tests.making import Talker, answers, item
 from tests.waiting import LONG
 

@@ -16,10 +16,10 @@ from fullbench.ledger.postgres.database import Postgres
 from fullbench.ledger.postgres.connection import SPACE, PostgresConnection
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.writing.group_commit_writer import MOST, Writer
-from fullbench.studies import specs
-from fullbench.studies.answer import answer
-from fullbench.studies.engines.work import LOOKUP
-from fullbench.studies.hear import hear
+from fullbench.studies import judge_and_model_specs
+from fullbench.studies.run.answer_items import answer
+from fullbench.studies.engines.run_jobs import LOOKUP
+from fullbench.studies.run.judge_cases import hear
 from tests.fake_server import FakeServer
 from tests.ledger.making import verdict
 from tests.slow_line import slow_line
@@ -40,7 +40,7 @@ def heard(place: str, server: FakeServer, count: int) -> float:
     """The seconds that a run takes from its first look into the ledger to its last commit."""
     with Ledger(place) as ledger:
         started = time.monotonic()
-        judge = specs.judge(f"vllm:m@{server.url}?concurrency=128&mode=direct")
+        judge = judge_and_model_specs.judge(f"vllm:m@{server.url}?concurrency=128&mode=direct")
         hear([judge], lambda _: docket(count), ledger)
         took = time.monotonic() - started
         verdicts = list(ledger.verdicts())
@@ -65,7 +65,7 @@ def test_a_ledger_far_away_does_not_hold_up_the_asking(postgres):
     committed together, when it is done."""
     in_flight, before, meanwhile, count = 32, 100, 300, LOOKUP  # all are looked up before the first call
     with FakeServer(says="[[4]]", answers=before) as server, Ledger(place := postgres.database()) as ledger:
-        judge = specs.judge(f"vllm:m@{server.url}?concurrency={in_flight}&mode=direct")
+        judge = judge_and_model_specs.judge(f"vllm:m@{server.url}?concurrency={in_flight}&mode=direct")
         with ThreadPoolExecutor(1) as pool, psycopg.connect(place) as other:
             run = pool.submit(hear, [judge], lambda _: docket(count), ledger)
             try:
@@ -176,7 +176,7 @@ def test_answers_too_go_to_a_far_ledger_without_holding_up_the_asking(postgres):
         Ledger(far_off(postgres, port)) as ledger,
     ):
         started = time.monotonic()
-        models = [specs.contestant(f"vllm:{name}@{server.url}?concurrency=64") for name in "ab"]
+        models = [judge_and_model_specs.contestant(f"vllm:{name}@{server.url}?concurrency=64") for name in "ab"]
         tallies = answer(models, items, ledger)
         took = time.monotonic() - started
         assert [tally.done for tally in tallies] == [100, 100]

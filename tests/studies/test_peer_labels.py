@@ -16,9 +16,9 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
 from fullbench.core.record import Record
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.studies import seated, specs
-from fullbench.studies.hear import hear
-from fullbench.studies.peer_review import PeerReview
+from fullbench.studies import ledger_columns, judge_and_model_specs
+from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.peer_review.peer_review_steps import PeerReview
 
 GIVEN = [known.item for known in sample(7, 5)]
 
@@ -38,7 +38,7 @@ def reviewed(place, *, labels: bool):
             named = replace(judge, label=f"juror-{number}")
             owners[named.name] = list(reviewing.docket(judge, items, responses)), model.name, named
         hear([named for *_, named in owners.values()], lambda judge: owners[judge.name][0], ledger)
-        record = seated.record(ledger)
+        record = ledger_columns.record(ledger)
     assert reviewers(record) == {name: model for name, (_, model, _) in owners.items()}
     assert reviewers(record.where(criterion="correctness").ordered()) == reviewers(record), "parts know it too"
     return tables(record), record
@@ -60,7 +60,7 @@ def test_reviewers_with_labels_have_the_rows_that_they_have_without(tmp_path):
 @pytest.mark.parametrize("label", ["", "?label=lab"])
 def test_a_label_is_known_whether_the_contestant_has_it_too(tmp_path, label):
     server = "openai:qwen@http://127.0.0.1:9/v1"
-    contestant, judge = specs.contestant(server + label), specs.judge(f"{server}?label=lab")
+    contestant, judge = judge_and_model_specs.contestant(server + label), judge_and_model_specs.judge(f"{server}?label=lab")
     assert isinstance(contestant, ChatModel)
     with Ledger(tmp_path / "a.ledger") as ledger:
         ledger.declare("judge", judge.name, judge.settings)
@@ -71,7 +71,7 @@ def test_a_label_is_known_whether_the_contestant_has_it_too(tmp_path, label):
 
 def test_a_judge_without_a_label_has_one_spelling(tmp_path):
     with Ledger(tmp_path / "a.ledger") as ledger:
-        for judge in map(specs.judge, ("openai:qwen@http://127.0.0.1:9/v1", "length")):
+        for judge in map(judge_and_model_specs.judge, ("openai:qwen@http://127.0.0.1:9/v1", "length")):
             ledger.declare("judge", judge.name, judge.settings)
         assert ledger.record().asks == {}
 

@@ -12,7 +12,7 @@ from fullbench.analysis.peer_review.ground_truth import Truth
 from fullbench.analysis.peer_review.shared_bias_warnings import ALPHA_EACH_OTHER, warned, warnings
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.stats.peer_review.shared_bias import beside_truth, mutual
-from fullbench.studies.simulation.courts import Court, Setting, court
+from fullbench.studies.peer_review.simulation import Court, Setting, court
 
 CLEAN = Setting(length=0, wobble=0.5, families=True)
 COURTS = {

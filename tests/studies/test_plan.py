@@ -11,9 +11,9 @@ import pytest
 from fullbench import Case, Ledger, Usage, Verdict
 from fullbench.errors import InputError
 from fullbench.core.table import Table
-from fullbench.studies.answer import answer
-from fullbench.studies.conduct import Conductor
-from fullbench.studies.study import Study
+from fullbench.studies.run.answer_items import answer
+from fullbench.studies.run.study_run import Conductor
+from fullbench.studies.study_file import Study
 
 ITEMS = 12
 

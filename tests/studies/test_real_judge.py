@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fullbench import Case, Choice, Item, Ledger, Response, Score
-from fullbench.studies import specs
-from fullbench.studies.hear import hear
+from fullbench.studies import judge_and_model_specs
+from fullbench.studies.run.judge_cases import hear
 
 QUESTIONS = {"q1": "How many legs has a spider?", "q2": "Which is larger, the moon or the earth?"}
 
@@ -23,7 +23,7 @@ def docket(_: object) -> list[Case]:
 
 
 def test_a_small_model_judges_for_real(local_model, tmp_path):
-    judge = specs.judge(f"vllm:smollm2@{local_model}?mode=direct&max_tokens=24&temperature=0&resample=1")
+    judge = judge_and_model_specs.judge(f"vllm:smollm2@{local_model}?mode=direct&max_tokens=24&temperature=0&resample=1")
     with Ledger(tmp_path / "real.ledger") as ledger:
         (tally,) = hear([judge], docket, ledger)
         (again,) = hear([judge], docket, ledger)

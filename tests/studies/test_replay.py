@@ -14,8 +14,8 @@ from fullbench.errors import InputError
 from fullbench.ledger.copies.copy_between_databases import Copying
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.table_formats import read_tables
-from fullbench.studies.conduct import Conductor
-from fullbench.studies.study import Study
+from fullbench.studies.run.study_run import Conductor
+from fullbench.studies.study_file import Study
 from tests.journeys.commands import cli
 from tests.making import png
 

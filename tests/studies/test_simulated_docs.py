@@ -9,8 +9,8 @@ from statistics import fmean
 
 import pytest
 
-from fullbench.studies.simulation.courts import Setting
-from fullbench.studies.simulation.tables import recovered
+from fullbench.studies.peer_review.simulation import Setting
+from fullbench.studies.peer_review.simulation_tables import recovered
 from tests.journeys.commands import cli
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers" / "upme.md"

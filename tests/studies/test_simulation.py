@@ -14,9 +14,9 @@ from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.studies.simulation import courts
-from fullbench.studies.simulation.courts import Setting, court, slots
-from fullbench.studies.simulation.tables import cheats_table, recovered, tables
+from fullbench.studies.peer_review import simulation
+from fullbench.studies.peer_review.simulation import Setting, court, slots
+from fullbench.studies.peer_review.simulation_tables import cheats_table, recovered, tables
 
 SEEDS = range(200)
 
@@ -46,7 +46,7 @@ def test_a_review_is_ruled_as_a_simulated_judge_rules():
     marks = [verdict.marks[0] for verdict in judge.hear(cases)]
     rng = np.random.default_rng(0)
     gap = sight * 4 * (qualities[0] - qualities[1]) + length * np.log2(words[0] / words[1])
-    fast = courts._ruled(gap + noise * 2**0.5 * rng.standard_normal(100_000))
+    fast = simulation._ruled(gap + noise * 2**0.5 * rng.standard_normal(100_000))
     for ruling in (0.0, 0.5, 1.0):
         share = float((fast == ruling).mean())
         spread = (share * (1 - share) / len(marks)) ** 0.5

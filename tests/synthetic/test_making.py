@@ -18,14 +18,8 @@ from fullbench.errors import InputError
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.picture import Picture
 from fullbench.pixels import encoded, veiled
-from fullbench.studies.making.pictures import (
-    Made,
-    fingerprint,
-    keep,
-    near_duplicates,
-    verify,
-)
-from fullbench.studies.making.prompts import sanitise
+from fullbench.studies.authoring.near_duplicates import Made, fingerprint, keep, near_duplicates, verify
+from fullbench.studies.authoring.safe_prompts import sanitise
 from tests.judges.scorers.making import texture
 
 

@@ -17,7 +17,7 @@ from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
 from fullbench.cli.app import app as command
 from fullbench.reports import notebook_html
 from fullbench.reports.html_page import Exhibit, Section, page
-from fullbench.studies.specs import judge
+from fullbench.studies.judge_and_model_specs import judge
 from fullbench.web.app import create_app
 from fullbench.web.database import writing
 from fullbench.web.people import studies

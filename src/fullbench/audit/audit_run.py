@@ -20,16 +20,17 @@ from fullbench.core.panel import is_view
 from fullbench.core.record import Record
 from fullbench.core.table import Table
 from fullbench.core.verdict import Circumstances
-from fullbench.studies import plan, seated
-from fullbench.studies.batches.folders import refuse_open
-from fullbench.studies.conduct import Conducted
+from fullbench.studies.run import study_plan
+from fullbench.studies import ledger_columns
+from fullbench.studies.batches.batch_folders import refuse_open
+from fullbench.studies.run.study_run import Conducted
 from fullbench.studies.engines import Budget, Stop, Tally
-from fullbench.studies.hear import hear
-from fullbench.studies.kinds.looking import looked_at
-from fullbench.studies.progress import watching
-from fullbench.studies.study import Study
-from fullbench.studies.terms import RunTerms, RunTermsByName
-from fullbench.studies.views import hear_doubts, left_in_doubt
+from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.table_sources import looked_at
+from fullbench.studies.run.progress_display import watching
+from fullbench.studies.study_file import Study
+from fullbench.studies.run.run_options import RunTerms, RunTermsByName
+from fullbench.studies.run.panels_and_cascades import hear_doubts, left_in_doubt
 
 PREFIX = "audit-"
 """What the names of audits' studies begin with."""
@@ -108,13 +109,13 @@ class Auditing:
             )
             for name in self.seats.second
         ]
-        return plan.table(
+        return study_plan.table(
             ledger, contestants=(), items=(), judges=self.judges, cases=lambda _: iter(self.cases), notes=notes
         )
 
     def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
         """Refuse a missing key, or a budget without prices."""
-        return plan.ready(plan.models_asked(self.judges), budget, spent=spent)
+        return study_plan.ready(study_plan.models_asked(self.judges), budget, spent=spent)
 
     def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
         """Let the judges hear what is due, and look at it. Stopped half-way, the same call goes on from there."""
@@ -151,7 +152,7 @@ class Auditing:
     def _look(self, ledger: Ledger, tallies: list[Tally]) -> Conducted:
         names = self.seats.names
         everybody = [*names, *(judge.name for judge in self.judges if judge.name not in names)]
-        record = seated.record(ledger, everybody, study=self.study.name).ordered()
+        record = ledger_columns.record(ledger, everybody, study=self.study.name).ordered()
         all_cards = [self.card(record, name) for name in names if name in record.judges]
         tables = [table for card in all_cards for table in card.tables]
         return looked_at(self.study, record, tables, names, tallies)
@@ -181,7 +182,7 @@ def audited(ledger: Ledger) -> list[tuple[str, cards.Findings]]:
     for name in ledger.studies():
         if study_of(name) is None:
             continue
-        record = seated.record(ledger, study=name).ordered()
+        record = ledger_columns.record(ledger, study=name).ordered()
         members = {view.name: view.members for view in ledger.views()}
         all_findings += [
             (name, cards.findings(record, judge, members=members.get(judge, ()))) for judge in record.judges

@@ -11,9 +11,10 @@ from fullbench.files.toml_files import read_toml
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.judge import Judge
 from fullbench.core.panel import CASCADE, PANEL, View, is_view
-from fullbench.studies import specs, views
-from fullbench.studies.options import views as checked
-from fullbench.studies.study import Study
+from fullbench.studies import judge_and_model_specs
+from fullbench.studies.run import panels_and_cascades
+from fullbench.studies.study_file_tables import views as checked
+from fullbench.studies.study_file import Study
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ def seats(wanted: Sequence[str], panels: Path | None = None) -> Seats:
     if named and panels is None:
         raise InputError(f"{named[0]} is named in a TOML file, as [panels.NAME] with members; say which by --panels")
     study = _named(named, panels) if panels is not None else Study("audit")
-    listed = list(dict.fromkeys([spec for spec in wanted if not is_view(spec)] + views.member_specs(study)))
-    judges = [specs.judge(spec) for spec in listed]
-    specs.distinct("judges", [judge.name for judge in judges])
+    listed = list(dict.fromkeys([spec for spec in wanted if not is_view(spec)] + panels_and_cascades.member_specs(study)))
+    judges = [judge_and_model_specs.judge(spec) for spec in listed]
+    judge_and_model_specs.distinct("judges", [judge.name for judge in judges])
     names = {spec: judge.name for spec, judge in zip(listed, judges, strict=True)}
     first = Study("audit", judges=tuple(spec for spec in wanted if not is_view(spec)), panels=study.panels,
                   cascades=study.cascades)  # fmt: skip
@@ -50,8 +51,8 @@ def seats(wanted: Sequence[str], panels: Path | None = None) -> Seats:
         tuple(spec if is_view(spec) else names[spec] for spec in dict.fromkeys(wanted)),
         tuple(judges),
         {name: spec for spec, name in names.items()},
-        tuple(views.named_views(study, names)),
-        tuple(views.second_judges(first, names)),
+        tuple(panels_and_cascades.named_views(study, names)),
+        tuple(panels_and_cascades.second_judges(first, names)),
     )
 
 

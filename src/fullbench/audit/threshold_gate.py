@@ -45,7 +45,7 @@ from fullbench.core.note import Note, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.studies import seated
+from fullbench.studies import ledger_columns
 
 _AUDIT = {
     "accuracy": True, "sight_index": True, "steadiness": True, "attack_rate": False, "bias": False, "faults": False,
@@ -130,7 +130,7 @@ def _audit(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check
     study = entry.get("study") or next(iter(audits), None)
     if study is None or study not in book.studies():
         raise InputError(f"{book.place} holds no audit {study or ''}; `fullbench audit` makes one", path=path)
-    record = seated.record(book, study=study).ordered()
+    record = ledger_columns.record(book, study=study).ordered()
     for judge in _named(record.judges, entry.get("judge", ""), path):
         measures = _measures(cards.findings(record, judge, members=members_of(book, judge)))
         for name, more in _AUDIT.items():

@@ -71,16 +71,17 @@ def answer(
     from fullbench.files.writers import check_target
     from fullbench.ledger.database_from_path import durability_of
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import plan, specs
-    from fullbench.studies.answer import answer as answer_all
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.run.answer_items import answer as answer_all
     from fullbench.studies.engines import Insistence
-    from fullbench.studies.limited import left_by_limit
-    from fullbench.studies.progress import watching
-    from fullbench.studies.sight import refuse_blind
+    from fullbench.studies.run.study_inputs import left_by_limit
+    from fullbench.studies.run.progress_display import watching
+    from fullbench.studies.run.missing_pictures import refuse_blind
 
     check_target(out, items)
-    models = [specs.contestant(spec) for spec in contestants]
-    specs.distinct("contestants", [model.name for model in models])
+    models = [judge_and_model_specs.contestant(spec) for spec in contestants]
+    judge_and_model_specs.distinct("contestants", [model.name for model in models])
     with allowing(*pictures_from or (), urls=fetch_urls), unseen(without_pictures):
         every = list(read_items(items, question=question))
     asked = every[:limit]
@@ -91,7 +92,7 @@ def answer(
     if items.is_dir() and (shared := named_whole(items)):
         say(f"{items}: {shared}.")
     refuse_blind(asked, models, (), allowed=without_pictures)
-    plan.ready(models, budget)
+    study_plan.ready(models, budget)
     names = [model.name for model in models]
     with (
         stoppable() as stop,
@@ -105,7 +106,7 @@ def answer(
         ) as book,
     ):
         spent = book.spent(book.study) if budget_for == "study" else 0.0
-        purse = None if budget is None else plan.purse(budget, models, spent=spent)
+        purse = None if budget is None else study_plan.purse(budget, models, spent=spent)
         with watching("answers", names, len(asked) * samples, quiet=quiet) as watch:
             tallies = answer_all(
                 models, asked, book, samples=samples, engine=where, specs=dict(zip(names, contestants, strict=True)),

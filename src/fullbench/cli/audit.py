@@ -173,7 +173,7 @@ def _own(items: Path, responses: Path | None, *, look: bool, seed: int, limit: i
     from fullbench.audit.audit_of_own_items import own_docket, usable_items
     from fullbench.errors import InputError
     from fullbench.files.item_files import read_items, read_responses
-    from fullbench.studies.limited import left_by_limit
+    from fullbench.studies.run.study_inputs import left_by_limit
 
     if responses is None:
         raise InputError("your own items need answers to be judged; name them by --responses")

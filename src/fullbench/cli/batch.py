@@ -16,8 +16,8 @@ from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 
 if TYPE_CHECKING:
-    from fullbench.studies.batches.folders import Folder
-    from fullbench.studies.batches.rounds import Pass, Rounds
+    from fullbench.studies.batches.batch_folders import Folder
+    from fullbench.studies.batches.batch_steps import Pass, Rounds
     from fullbench.studies.engines import Stop
 
 batch_app = typer.Typer(
@@ -57,7 +57,7 @@ def write(
 
     Example: fullbench batch write study.toml
     """
-    from fullbench.studies.batches.mailbox import Size
+    from fullbench.studies.batches.requests_and_replies import Size
 
     with _rounds(study, ledger) as rounds:
         done = rounds.write(rate=rate, size=Size(max_requests, int(max_mb * 1e6)))
@@ -143,7 +143,7 @@ def run(
 
     Example: fullbench batch run study.toml
     """
-    from fullbench.studies.batches.mailbox import Size
+    from fullbench.studies.batches.requests_and_replies import Size
 
     size = Size(max_requests, int(max_mb * 1e6))
     with _rounds(study, ledger) as rounds, stoppable() as stop:
@@ -168,10 +168,10 @@ def run(
 def _rounds(study: Path, ledger: str | None) -> Iterator[Rounds]:
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.batches.rounds import Rounds
-    from fullbench.studies.conduct import Conductor
-    from fullbench.studies.options import JUDGING
-    from fullbench.studies.study import Study
+    from fullbench.studies.batches.batch_steps import Rounds
+    from fullbench.studies.run.study_run import Conductor
+    from fullbench.studies.study_file_tables import JUDGING
+    from fullbench.studies.study_file import Study
 
     plan = Study.read(study)
     if plan.kind != JUDGING:

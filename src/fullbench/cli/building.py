@@ -12,7 +12,7 @@ from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, EngineOption, Led
 from fullbench.cli.compose import compose_app
 
 if TYPE_CHECKING:
-    from fullbench.studies.building import Built, Change
+    from fullbench.studies.authoring.picture_pairs import Built, Change
 
 FolderArgument = Annotated[Path, typer.Argument(help="A folder of pictures.")]
 OutOption = Annotated[Path, typer.Option(help="A folder to write the study to; it must be new or empty.")]
@@ -45,7 +45,7 @@ def blur(
         fullbench run blurred/study.toml
     """
     from fullbench.errors import InputError
-    from fullbench.studies.building import defocused, moved
+    from fullbench.studies.authoring.picture_pairs import defocused, moved
 
     changes = [*map(defocused, defocus or []), *map(moved, motion or [])]
     if not changes:
@@ -72,14 +72,14 @@ def distort(
 
         fullbench compose distort photos --region 0.3,0.3,0.7,0.7 --inpainter paint:smear --prompt "a photo" --out bent
     """
-    from fullbench.studies.building import painted
+    from fullbench.studies.authoring.picture_pairs import painted
 
     _worsen(folder, [painted(region, inpainter, what, subset)], out, prompts, prompt)
 
 
 def _worsen(folder: Path, changes: Sequence[Change], out: Path, prompts: Path | None, prompt: str | None) -> None:
-    from fullbench.studies.building import prompts_for, worsened
-    from fullbench.studies.compose import read_pictures
+    from fullbench.studies.authoring.picture_pairs import prompts_for, worsened
+    from fullbench.studies.authoring.compose_benchmark import read_pictures
 
     pictures, wrong = read_pictures(folder)
     for reason in wrong:
@@ -135,7 +135,7 @@ def group(
 
         fullbench compose group nurses.csv --prompt "a nurse" --out nurses
     """
-    from fullbench.studies.building import group as grouped
+    from fullbench.studies.authoring.picture_pairs import group as grouped
 
     _write(grouped(name or rows.stem, prompt, rows), out)
 
@@ -161,17 +161,18 @@ def sanitise(
     from fullbench.files.readers import read_rows
     from fullbench.files.writers import write_rows
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import plan, specs
-    from fullbench.studies.answer import Kept
-    from fullbench.studies.making.prompts import sanitise as rewritten
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.run.answer_items import Kept
+    from fullbench.studies.authoring.safe_prompts import sanitise as rewritten
 
     asked = []
     for line, row in read_rows(prompts):
         if not isinstance(row.get("prompt"), str) or not row["prompt"].strip():
             raise InputError("a row has a prompt; found none", path=prompts, line=line)
         asked.append(row["prompt"])
-    who = specs.contestant(model)
-    purse = plan.purse(budget, [who]) if budget is not None else None
+    who = judge_and_model_specs.contestant(model)
+    purse = study_plan.purse(budget, [who]) if budget is not None else None
     with asking_from(engine) as where, Ledger(ledger) as book, stoppable() as stop:
         keeping = Kept(who, book, spec=model, engine=where, budget=purse, stop=stop)
         done = rewritten(keeping, dict.fromkeys(asked))

@@ -62,8 +62,8 @@ def card(
     from fullbench.core.record import Record
     from fullbench.core.response import LENGTHENS
     from fullbench.reports import judge_card_display as cards
-    from fullbench.studies import seated
-    from fullbench.studies.recorded import recorded
+    from fullbench.studies import ledger_columns
+    from fullbench.studies.run.study_inputs import recorded
 
     joining = rule_of(rule)
     columns: Columns | None = None
@@ -78,8 +78,8 @@ def card(
     else:
         with Ledger(ledger, read_only=True) as book:
             chosen = book.one_study(study)
-            (judge,) = seated.judges_named(book, [judge])
-            columns = seated.columns(book, beside=voted, study=chosen, pilots=pilot)
+            (judge,) = ledger_columns.judges_named(book, [judge])
+            columns = ledger_columns.columns(book, beside=voted, study=chosen, pilots=pilot)
             # What the other judges used is on no card: without it a card of many verdicts takes half of the memory.
             heard, columns = columns.of(judge=judge), columns.without_usage()
             compared = verdicts_from_columns.rows_beside(columns, people, book.items_of_tagged(LENGTHENS))
@@ -92,7 +92,7 @@ def card(
     if columns is not None:
         with Ledger(ledger, read_only=True) as book:
             sections = {
-                name: seated.noted(book, section, columns, study=chosen, pilots=pilot)
+                name: ledger_columns.noted(book, section, columns, study=chosen, pilots=pilot)
                 for name, section in built.sections.items()
             }
         built = replace(built, sections=sections)

@@ -57,7 +57,8 @@ def _models(target: str, *, safe: bool) -> list[Model]:
     from fullbench.errors import InputError
     from fullbench.models.wire.server_urls import fault_of
     from fullbench.models.check_model import served_at
-    from fullbench.studies import plan, specs
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
 
     if target.startswith(("http://", "https://")):
         if (fault := fault_of(target)) is not None:
@@ -71,7 +72,7 @@ def _models(target: str, *, safe: bool) -> list[Model]:
         if not listed:
             raise InputError(f"{target} serves no model at all: load one there first")
         say(f"{target} serves {len(listed)}: {', '.join(listed[:5])}{' ...' if len(listed) > 5 else ''}")
-        return [specs.contestant(f"openai:{name}@{target}") for name in listed[:1]]
+        return [judge_and_model_specs.contestant(f"openai:{name}@{target}") for name in listed[:1]]
     if _ADDRESS.match(target) and not Path(target).exists():
         bare = re.sub(r"^https?:/*", "", target)
         raise InputError(f"{target!r} looks like an address; write http://{bare}, with /v1 where the server has it")
@@ -79,16 +80,17 @@ def _models(target: str, *, safe: bool) -> list[Model]:
         return _of_study(Path(target), safe=safe)
     if Path(target).is_dir():
         raise InputError(f"{target!r} is a folder; give a server's address, a model's spec, or a study (.toml)")
-    asked = plan.models_asked([specs.judge(target)])
+    asked = study_plan.models_asked([judge_and_model_specs.judge(target)])
     return list(asked)
 
 
 def _of_study(path: Path, *, safe: bool) -> list[Model]:
-    from fullbench.studies import plan, specs
-    from fullbench.studies.conduct import Conductor
-    from fullbench.studies.options import JUDGING
-    from fullbench.studies.study import Study
-    from fullbench.studies.trust import refuse_risks
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.run.study_run import Conductor
+    from fullbench.studies.study_file_tables import JUDGING
+    from fullbench.studies.study_file import Study
+    from fullbench.studies.study_file_trust import refuse_risks
 
     study = Study.read(path)
     for sentence in refuse_risks(study, safe=safe):
@@ -99,10 +101,10 @@ def _of_study(path: Path, *, safe: bool) -> list[Model]:
         say(f"{path}: {counts} read.")
         for line in conductor.said:
             say(line)
-        models = [*conductor.contestants, *plan.models_asked(conductor.judges)]
+        models = [*conductor.contestants, *study_plan.models_asked(conductor.judges)]
     else:
-        judges = plan.models_asked([specs.judge(spec) for spec in study.judges])
-        models = [*(specs.contestant(spec) for spec in study.contestants), *judges]
+        judges = study_plan.models_asked([judge_and_model_specs.judge(spec) for spec in study.judges])
+        models = [*(judge_and_model_specs.contestant(spec) for spec in study.contestants), *judges]
     return list({model.name: model for model in models}.values())
 
 

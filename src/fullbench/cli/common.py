@@ -25,12 +25,12 @@ from fullbench.hygiene import neutral
 from fullbench.core.call import Usage
 from fullbench.core.table import Table
 from fullbench.studies.engines import SIGNALLED, Engine, Stop, Tally
-from fullbench.studies.progress import money
+from fullbench.studies.run.progress_display import money
 
 if TYPE_CHECKING:
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
-    from fullbench.studies.study import Study
+    from fullbench.studies.study_file import Study
 
 MORE = "More options"
 """The group of options that few need; it stands below the others."""
@@ -181,7 +181,7 @@ def warn(study: Study, ledger: str | Path, *, safe: bool) -> None:
     """Before the first run of a study, say what it does beyond asking models; with `safe`, refuse that."""
     from fullbench.ledger.database_from_path import database
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.trust import refuse_risks
+    from fullbench.studies.study_file_trust import refuse_risks
 
     risks = refuse_risks(study, safe=safe)
     if not risks:
@@ -263,7 +263,7 @@ def bar(what: str, *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """A bar for work whose length is known, on a terminal alone; call it with the part, what is done, and the whole."""
     from rich.progress import TaskID
 
-    from fullbench.studies.progress import bars
+    from fullbench.studies.run.progress_display import bars
 
     tasks: dict[str, TaskID] = {}
     with bars(hidden=quiet or not sys.stderr.isatty()) as progress:

@@ -49,7 +49,7 @@ def duplicates(
 
         fullbench compose duplicates photos/ --against sft-images/ --against old-benchmark/
     """
-    from fullbench.studies.compose import across, alike, read_pictures
+    from fullbench.studies.authoring.compose_benchmark import across, alike, read_pictures
 
     pictures, wrong = read_pictures(folder)
     others = {}
@@ -79,10 +79,10 @@ def draw(
         fullbench compose draw items.jsonl --by ability --each 50 --seed 7 --out fewer.jsonl
     """
     from fullbench.files.item_files import read_items, write_items
-    from fullbench.studies import drawing_items
+    from fullbench.studies.authoring import sample_items
 
-    items = drawing_items.by_source({path.stem: list(read_items(path)) for path in sources})
-    drawn = drawing_items.draw(items, each=each, by=by, seed=seed)
+    items = sample_items.by_source({path.stem: list(read_items(path)) for path in sources})
+    drawn = sample_items.draw(items, each=each, by=by, seed=seed)
     count = write_items(out, drawn.items)
     for group, (taken, there) in drawn.counts.items():
         say(f"{by} {group}: {taken:,} of {there:,} items{', fewer than asked for' if taken < each else ''}")
@@ -111,14 +111,15 @@ def rewrite(
     from fullbench.files.item_files import read_items, write_rows
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.text import language_named
-    from fullbench.studies import plan, specs
-    from fullbench.studies.compose import rewrite as reword
-    from fullbench.studies.rewording import REWRITE_COLUMNS
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.authoring.compose_benchmark import rewrite as reword
+    from fullbench.studies.authoring.reworded_questions import REWRITE_COLUMNS
 
-    rewriters = [specs.contestant(spec) for spec in models]
+    rewriters = [judge_and_model_specs.contestant(spec) for spec in models]
     asked = list(read_items(items))
     spoken = language_named(language) if language else None
-    purse = plan.ready(rewriters, budget)
+    purse = study_plan.ready(rewriters, budget)
     named = {model.name: spec for model, spec in zip(rewriters, models, strict=True)}
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         done = reword(
@@ -158,16 +159,17 @@ def references(
     """
     from fullbench.files.item_files import read_items, write_rows
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import plan, specs
-    from fullbench.studies.model_references import Going, written
-    from fullbench.studies.rewording import REFERENCE_COLUMNS
-    from fullbench.studies.rewording import references as queue
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.authoring.model_references import Going, written
+    from fullbench.studies.authoring.reworded_questions import REFERENCE_COLUMNS
+    from fullbench.studies.authoring.reworded_questions import references as queue
 
     asked = list(read_items(items))
     rows, tallies = queue(asked), []
     if model is not None:
-        writer = specs.contestant(model)
-        purse = plan.ready([writer], budget)
+        writer = judge_and_model_specs.contestant(model)
+        purse = study_plan.ready([writer], budget)
         with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
             going = Going(book, where, {writer.name: model}, purse, stop, quiet)
             done = written(writer, asked, going)
@@ -199,11 +201,12 @@ def rephrase(
     """
     from fullbench.files.item_files import read_items, write_responses
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import plan, specs
-    from fullbench.studies.model_references import Going, rephrased
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.authoring.model_references import Going, rephrased
 
-    writer = specs.contestant(model)
-    purse = plan.ready([writer], budget)
+    writer = judge_and_model_specs.contestant(model)
+    purse = study_plan.ready([writer], budget)
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         going = Going(book, where, {writer.name: model}, purse, stop, quiet)
         done = rephrased(writer, list(read_items(items)), going, contestant=contestant)
@@ -231,7 +234,7 @@ def accept(
     """
     from fullbench.errors import InputError
     from fullbench.files.item_files import read_items, write_items
-    from fullbench.studies.rewording import confirm, review
+    from fullbench.studies.authoring.reworded_questions import confirm, review
 
     if rewrites is None and reviews is None:
         raise InputError("there is nothing to accept: give --rewrites, --references or both")

@@ -45,7 +45,7 @@ def _record(
         with Ledger(ledger, read_only=True) as book:
             return book.record()
     if benchmark is not None:
-        from fullbench.studies.recorded import recorded
+        from fullbench.studies.run.study_inputs import recorded
 
         return recorded(benchmark, data).record
     raise InputError("scored answers are missing: give --items, --responses and --labels, or --ledger, or --benchmark")

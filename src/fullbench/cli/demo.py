@@ -33,9 +33,9 @@ def demo(
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.record_page import page
-    from fullbench.studies.conduct import Conductor
-    from fullbench.studies.progress import clock
-    from fullbench.studies.study import Study
+    from fullbench.studies.run.study_run import Conductor
+    from fullbench.studies.run.progress_display import clock
+    from fullbench.studies.study_file import Study
 
     if out.exists() and not out.is_dir():
         raise InputError("this is a file, and a folder is written; name a new one", path=out)

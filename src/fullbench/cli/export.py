@@ -107,9 +107,9 @@ def export(
         return
     from fullbench.errors import InputError
     from fullbench.analysis import right_and_wrong_cases
-    from fullbench.studies.export import export as write
-    from fullbench.studies.recorded import recorded
-    from fullbench.studies.sight import lacking
+    from fullbench.studies.exchange.export_record import export as write
+    from fullbench.studies.run.study_inputs import recorded
+    from fullbench.studies.run.missing_pictures import lacking
 
     if name not in (benchmarks := plugin_entry_points.names("benchmarks")):
         kinds = ["site", *plugin_entry_points.names("exporters")]
@@ -126,7 +126,7 @@ def export(
         raise InputError("--data is a release and --ledger your own verdicts; give one of them")
     if from_ledger:
         from fullbench.ledger.ledger import Ledger
-        from fullbench.studies.seated import judges_named
+        from fullbench.studies.ledger_columns import judges_named
 
         with Ledger(ledger, read_only=True) as book:
             record, tables = book.record(study=book.one_study(study or None)), []
@@ -159,8 +159,8 @@ def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | 
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.plugin_entry_points import load
-    from fullbench.studies.seated import judges_named
-    from fullbench.studies.withheld import published
+    from fullbench.studies.ledger_columns import judges_named
+    from fullbench.studies.leaderboards.withheld_test_sets import published
 
     wrong = [option for option in options if "=" not in option]
     if wrong:
@@ -185,8 +185,8 @@ def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | 
 def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: bool) -> None:
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.dpo import export_dpo
-    from fullbench.studies.seated import judges_named
+    from fullbench.studies.exchange.dpo_pairs import export_dpo
+    from fullbench.studies.ledger_columns import judges_named
 
     if judge is None:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")

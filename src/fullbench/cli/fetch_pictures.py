@@ -36,10 +36,10 @@ def fetch_pictures(
     from fullbench.files.item_files import read_items
     from fullbench.files.picture_access_policy import without_pictures
     from fullbench.core.item import WITHOUT_PICTURES
-    from fullbench.studies import specs
+    from fullbench.studies import judge_and_model_specs
 
     with without_pictures():
-        items = list(read_items(data) if benchmark is None else specs.benchmark(benchmark).items(data))
+        items = list(read_items(data) if benchmark is None else judge_and_model_specs.benchmark(benchmark).items(data))
     names = [name for item in items for name in item.tags.get(WITHOUT_PICTURES, "").splitlines()]
     names = list(dict.fromkeys(names))
     folder = data if data.is_dir() else data.parent

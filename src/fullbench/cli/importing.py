@@ -36,7 +36,7 @@ def import_files(
     from fullbench.files.picture_folders import check_new
     from fullbench.files.picture_access_policy import allowing
     from fullbench.core.plugin_entry_points import load
-    from fullbench.studies.export import export
+    from fullbench.studies.exchange.export_record import export
 
     wrong = [option for option in options or () if "=" not in option]
     if wrong:

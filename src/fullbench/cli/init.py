@@ -69,7 +69,7 @@ def init(
             --contestant "openai:two@http://localhost:8001/v1" --judge openai:gpt-4o --ballot choice+tie
     """
     from fullbench.errors import InputError
-    from fullbench.studies.study import Study
+    from fullbench.studies.study_file import Study
 
     if file.exists():
         raise InputError("it is there already; choose another name, or move it away", path=file)
@@ -116,13 +116,13 @@ def _check(text: str, file: Path, judges: list[str], contestants: list[str]) -> 
     import tempfile
 
     from fullbench.errors import InputError
-    from fullbench.studies import specs
-    from fullbench.studies.study import Study
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.study_file import Study
 
     for spec in judges:
-        specs.judge(spec)
+        judge_and_model_specs.judge(spec)
     for spec in contestants:
-        specs.contestant(spec)
+        judge_and_model_specs.contestant(spec)
     with tempfile.TemporaryDirectory() as place:
         draft = Path(place) / file.name
         draft.write_text(text, encoding="utf-8")

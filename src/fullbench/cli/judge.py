@@ -109,11 +109,11 @@ def judge(
     from fullbench.core.case import ORDERS
     from fullbench.core.rubric import RUBRIC
     from fullbench.reports.atomic_write import check_page
-    from fullbench.studies.conduct import Conductor
+    from fullbench.studies.run.study_run import Conductor
     from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
-    from fullbench.studies.rubrics import rubrics_by
-    from fullbench.studies.study import Study
+    from fullbench.studies.rubrics.rubrics_in_studies import rubrics_by
+    from fullbench.studies.study_file import Study
 
     if not ballots and rubric is None:
         raise InputError(

@@ -101,9 +101,9 @@ def add(
         fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
     """
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import board_tables
-    from fullbench.studies.kinds.leaderboard import Growing
-    from fullbench.studies.study import Study
+    from fullbench.studies.leaderboards import leaderboard_display
+    from fullbench.studies.leaderboards.leaderboard_kind import Growing
+    from fullbench.studies.study_file import Study
 
     answers = predictions is None and ":" in model
     options = {
@@ -133,7 +133,7 @@ def add(
             say(line)
         tables = [*done.run_tables, *done.plain]
         if out is not None and out.suffix in {".html", ".htm"}:
-            board_tables.page(done.record, tables, out, book.digest())
+            leaderboard_display.page(done.record, tables, out, book.digest())
             say(f"The page: {out}")
         else:
             show(tables, as_json=as_json, out=out)
@@ -164,7 +164,7 @@ def submit(
     """
     from fullbench.files.picture_access_policy import allowing
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import submissions
+    from fullbench.studies.leaderboards import submissions
 
     with allowing(*pictures_from or ()), Ledger(ledger, pictures=pictures, study=study) as book:
         done = submissions.submit(
@@ -194,11 +194,11 @@ def hand_out(
     from fullbench.files.item_files import write_items
     from fullbench.files.picture_access_policy import allowing
     from fullbench.files.picture_access_policy import without_pictures as lacking
-    from fullbench.studies import specs
-    from fullbench.studies.withheld import questions
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.leaderboards.withheld_test_sets import questions
 
     with allowing(*pictures_from or ()), lacking(without_pictures):
-        count = write_items(out, questions(specs.benchmark(benchmark).items(data)))
+        count = write_items(out, questions(judge_and_model_specs.benchmark(benchmark).items(data)))
     say(f"Written: {out} ({count:,} questions, without references, captions and labels)")
 
 
@@ -236,13 +236,13 @@ def grow(
         fullbench leaderboard grow --responses answers.jsonl --judge openai:gpt-4o --zone 30 --budget 10
     """
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import board_tables, boards, growing
-    from fullbench.studies.progress import watching
-    from fullbench.studies.sight import counted
-    from fullbench.studies.terms import RunTerms
+    from fullbench.studies.leaderboards import leaderboard_display, leaderboard_from_options, grow_until_decided
+    from fullbench.studies.run.progress_display import watching
+    from fullbench.studies.run.missing_pictures import counted
+    from fullbench.studies.run.run_options import RunTerms
 
-    chosen = board_tables.settings(rule, "half", seed)
-    asked = boards.Asked(
+    chosen = leaderboard_display.settings(rule, "half", seed)
+    asked = leaderboard_from_options.Asked(
         benchmark, data, tuple(responses), "", None, judge, manner, None, without_pictures, tuple(pictures_from or ())
     )
     with (
@@ -251,11 +251,11 @@ def grow(
         stoppable() as stop,
     ):
         terms = RunTerms(budget=budget, stop=stop, engine=where, quiet=quiet)
-        ready = boards.prepare(asked, book, terms, answer=True)
+        ready = leaderboard_from_options.prepare(asked, book, terms, answer=True)
         board = ready.board(book, chosen, where)
         with watching("verdicts", [ready.judge.name], None, quiet=quiet) as watch:
-            grown = growing.grow(board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch)
-        own = board_tables.tables(board.record(), ready.judge.name, board.settings)
+            grown = grow_until_decided.grow(board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch)
+        own = leaderboard_display.tables(board.record(), ready.judge.name, board.settings)
         shown = counted([grown.table(), *own], ready.pool.items)
         show(shown, as_json=as_json, out=out)
         return closing(grown.tallies, what="verdicts")
@@ -312,26 +312,27 @@ def show_board(
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.text import length_of
     from fullbench.core.verdict import PEOPLE
-    from fullbench.studies import board_tables, seated, submissions
-    from fullbench.studies.equate import with_seams
+    from fullbench.studies.leaderboards import leaderboard_display, submissions
+    from fullbench.studies import ledger_columns
+    from fullbench.studies.leaderboards.judge_replacement import with_seams
 
     with Ledger(ledger, read_only=True, study=study) as book:
-        judge = seated.judges_named(book, [judge])[0] if judge else None
+        judge = ledger_columns.judges_named(book, [judge])[0] if judge else None
         if means:
             if together or history or corrected or only:
                 raise InputError("--means shows means alone: leave out --joint, --history, --corrected and --only")
-            chosen = board_tables.settings(rule, ties, seed, reference, visible=visible)
-            show(seated.means(book, [judge] if judge else None, chosen), as_json=as_json, out=out)
+            chosen = leaderboard_display.settings(rule, ties, seed, reference, visible=visible)
+            show(ledger_columns.means(book, [judge] if judge else None, chosen), as_json=as_json, out=out)
             return
         one = book.one_study()
         # Corrections take people's votes and every judge's; a board alone takes its judge's.
         alone = judge is not None and not together and not corrected
-        everybody = seated.columns(book, [judge, PEOPLE] if alone and judge else None, study=one, pilots=pilot)
+        everybody = ledger_columns.columns(book, [judge, PEOPLE] if alone and judge else None, study=one, pilots=pilot)
         ruled = [judge] if judge else everybody.judges()
         # People are no second judge to choose from, unless there is no other.
         judges = [name for name in ruled if name != PEOPLE or judge == PEOPLE]
-        around = seated.around(book, everybody, study=one)
-        items, narrowed = board_tables.with_tag(around, only) if only else (None, None)
+        around = ledger_columns.around(book, everybody, study=one)
+        items, narrowed = leaderboard_display.with_tag(around, only) if only else (None, None)
         everybody = everybody.of(item=items)
         tables: list[Table] = []
         if together:
@@ -339,24 +340,24 @@ def show_board(
             tables += joint_leaderboard.tables(everybody, lengths)
         if not together or judge is not None or len(judges) == 1:
             who = one_judge(judges or ruled, judge)
-            chosen = board_tables.settings(rule, ties, seed, reference, visible=visible)
-            columns = everybody if alone or corrected else seated.columns(book, [who, PEOPLE], study=one, pilots=pilot)
+            chosen = leaderboard_display.settings(rule, ties, seed, reference, visible=visible)
+            columns = everybody if alone or corrected else ledger_columns.columns(book, [who, PEOPLE], study=one, pilots=pilot)
             columns = columns.of(item=items)
             tables += corrections.tables(columns, judges=[who]) if corrected else []
-            own = board_tables.tables(around, who, chosen, tag, columns=columns.of(judge=who))
+            own = leaderboard_display.tables(around, who, chosen, tag, columns=columns.of(judge=who))
             tables += corrections.opinions(columns, own)
             if history:
-                record = seated.record(book, [who], pilots=pilot)
+                record = ledger_columns.record(book, [who], pilots=pilot)
                 record = record.where(lambda verdict: items is None or verdict.item in items)
                 tables.append(submissions.history(record, who, chosen))
                 tables.append(submissions.coverage(book, [around.items[name] for name in items or around.items]))
             tables = with_seams(tables, book, one, judges=[who])
-            tables = seated.noted(book, tables, columns, study=one, pilots=pilot)
+            tables = ledger_columns.noted(book, tables, columns, study=one, pilots=pilot)
         if narrowed:
             tables = [replace(table, notes=[*table.notes, narrowed]) for table in tables]
         if out is not None and out.suffix in {".html", ".htm"}:
-            record = seated.record(book, [judge] if judge else None, pilots=pilot)
-            board_tables.page(record, tables, out, book.digest())
+            record = ledger_columns.record(book, [judge] if judge else None, pilots=pilot)
+            leaderboard_display.page(record, tables, out, book.digest())
             say(f"The page: {out}")
         else:
             show(tables, as_json=as_json, out=out)

@@ -129,7 +129,7 @@ def export(
     from fullbench.analysis.people.doubtful_cases import queue
     from fullbench.files.annotation_tools import read_labels, write_labels
     from fullbench.files.item_files import write_items, write_responses, write_rows, write_verdicts
-    from fullbench.studies.seated import judges_named
+    from fullbench.studies.ledger_columns import judges_named
 
     if judge and what in {What.responses, What.items}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
@@ -178,7 +178,7 @@ def tables(
     from fullbench.analysis import all_tables
     from fullbench.analysis.agreement.between_judges import between
     from fullbench.ledger.lake.parquet_exports import is_lake
-    from fullbench.studies import seated
+    from fullbench.studies import ledger_columns
 
     source = place or ledger
     path = Path(source)
@@ -187,7 +187,7 @@ def tables(
         columns = columns_of_parquet(path).of(study=study)
     else:
         with _open(source) as opened:
-            columns, bill, source = seated.columns(opened, study=study), opened.bill(), opened.place
+            columns, bill, source = ledger_columns.columns(opened, study=study), opened.bill(), opened.place
     if not len(columns):
         raise InputError(f"{source}: there is no verdict in it")
     spent = all_tables.costs(columns)

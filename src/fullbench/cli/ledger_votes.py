@@ -34,7 +34,7 @@ def import_(
     """
     from fullbench.files.item_files import read_verdicts
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.importing import import_verdicts
+    from fullbench.studies.exchange.import_verdicts import import_verdicts
 
     passed_over = Counter[str]()
     verdicts = read_verdicts(file, judge=judge, ballot=ballot, passed_over=passed_over)
@@ -92,7 +92,7 @@ def reread(
     Example: fullbench ledger reread study.ledger --dry-run
     """
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.rereading import lines, reread, ruling_text
+    from fullbench.studies.exchange.reparse_replies import lines, reread, ruling_text
 
     with Ledger(place or ledger, read_only=True):
         pass

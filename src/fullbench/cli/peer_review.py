@@ -109,8 +109,8 @@ def peer_review(
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.atomic_write import check_page
-    from fullbench.studies.kinds.peer_review import Reviewing
-    from fullbench.studies.study import Study
+    from fullbench.studies.peer_review.peer_review_kind import Reviewing
+    from fullbench.studies.study_file import Study
 
     if report is not None:
         check_page(report)

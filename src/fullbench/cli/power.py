@@ -49,7 +49,7 @@ def power(
     from fullbench.analysis.people import votes_needed as figures
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import PEOPLE
-    from fullbench.studies import seated
+    from fullbench.studies import ledger_columns
 
     if family not in FAMILIES:
         raise InputError(f"unknown kind of vote {family!r}; known: {', '.join(FAMILIES)}")
@@ -61,7 +61,7 @@ def power(
     else:
         with Ledger(ledger, read_only=True) as book:
             columns = book.columns(study=book.one_study(study)).of(criterion=criterion)
-            judges = seated.judges_named(book, judges or [])
+            judges = ledger_columns.judges_named(book, judges or [])
         chosen = judges or [judge for judge in columns.judges() if judge != PEOPLE]
         seen = figures.outlook(columns, chosen, FAMILIES[FAMILIES.index(family)], rho=rho)
     answer = figures.table(

@@ -95,8 +95,8 @@ def report(
     from fullbench.reports.site_info import Imprint
     from fullbench.reports.display_names import ShownNames
     from fullbench.reports.record_page import page
-    from fullbench.studies import seated, specs
-    from fullbench.studies.equate import with_seams
+    from fullbench.studies import ledger_columns, judge_and_model_specs
+    from fullbench.studies.leaderboards.judge_replacement import with_seams
 
     joining = rule_of(rule)
     chosen = ShownNames() if names is None else ShownNames.read(names)
@@ -107,9 +107,9 @@ def report(
     if names is not None and paged is None and charts is None:
         raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
     with Ledger(ledger, read_only=True) as book:
-        judges = seated.judges_named(book, judges or [])
+        judges = ledger_columns.judges_named(book, judges or [])
         voted = [] if labels is None else _beside(labels, book)
-        columns = seated.columns(book, judges or None, beside=voted, study=study, pilots=pilot)
+        columns = ledger_columns.columns(book, judges or None, beside=voted, study=study, pilots=pilot)
         if len(columns) == len(voted):
             there = ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
             raise InputError(f"the ledger holds no verdict of these judges; there are: {there}", path=book.place)
@@ -118,7 +118,7 @@ def report(
         record = Record(())
         # Texts are read only where somebody will see them, or a benchmark has tables of its own.
         if benchmark or settle or paged:
-            stored = seated.record(book, judges or None, study=study, pilots=pilot)
+            stored = ledger_columns.record(book, judges or None, study=study, pilots=pilot)
             record = replace(stored, verdicts=(*stored.verdicts, *voted))
             record = settled(record).ordered() if settle else record.ordered()
         if settle:
@@ -127,20 +127,20 @@ def report(
         spent = costs(columns)
         columns = columns.without_usage()
         shown = (
-            list(specs.benchmark(benchmark).tables(record)) if benchmark
+            list(judge_and_model_specs.benchmark(benchmark).tables(record)) if benchmark
             else tables(
-                columns, against=against and seated.judges_named(book, [against])[0], rule=joining, visible=visible,
+                columns, against=against and ledger_columns.judges_named(book, [against])[0], rule=joining, visible=visible,
                 seed=seed, corrected=corrected,
                 spent=spent,
             )
         )  # fmt: skip
-        named = [] if equate is None else [_pair(seated.judges_named(book, equate))]
+        named = [] if equate is None else [_pair(ledger_columns.judges_named(book, equate))]
         shown = with_seams(shown, book, study, judges=judges, more=named)
-        who = seated.settled_by(book, judges or None, study=study, pilots=pilot)
-        shown = seated.noted(book, [*shown, *who], columns, study=study, pilots=pilot)
+        who = ledger_columns.settled_by(book, judges or None, study=study, pilots=pilot)
+        shown = ledger_columns.noted(book, [*shown, *who], columns, study=study, pilots=pilot)
         if about is not None:
             from fullbench.analysis.boards.contestant_facts import with_about
-            from fullbench.studies.about import read_about
+            from fullbench.studies.run.contestant_facts import read_about
 
             shown = with_about(shown, read_about(about))
         if charts is not None:
@@ -162,7 +162,7 @@ def report(
 def _beside(labels: Path, book: Ledger) -> list[Verdict]:
     """The labels of a file that the ledger does not hold, or holds otherwise: each person counts once."""
     from fullbench.files.item_files import read_verdicts
-    from fullbench.studies.material import unheld
+    from fullbench.studies.run.study_inputs import unheld
 
     voted, changed = unheld(read_verdicts(labels), book)
     if changed:

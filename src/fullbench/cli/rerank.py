@@ -56,9 +56,9 @@ def rerank(
             --out best.jsonl
     """
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.kinds.rerank import Reranking
-    from fullbench.studies.outputs import write_outputs
-    from fullbench.studies.study import Study
+    from fullbench.studies.best_of_n_kind import Reranking
+    from fullbench.studies.run.study_outputs import write_outputs
+    from fullbench.studies.study_file import Study
 
     options = {"out": out} | ({} if keep is None else {"keep": keep})
     study = Study(

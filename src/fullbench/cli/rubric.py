@@ -52,14 +52,15 @@ def propose(
         fullbench rubric propose --items items.jsonl --responses answers.jsonl --model openai:gpt-4o --out rubric.toml
     """
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import plan, specs
-    from fullbench.studies.model_references import Going
-    from fullbench.studies.rubric_learning import examples_of
-    from fullbench.studies.rubric_proposals import EXAMPLES, proposed, write_rubric
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.authoring.model_references import Going
+    from fullbench.studies.rubrics.rubric_weights import examples_of
+    from fullbench.studies.rubrics.rubric_proposals import EXAMPLES, proposed, write_rubric
 
-    writer = specs.contestant(model)
+    writer = judge_and_model_specs.contestant(model)
     examples = examples_of(items, responses, labels)
-    purse = plan.ready([writer], budget)
+    purse = study_plan.ready([writer], budget)
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         going = Going(book, engine=where, budget=purse, stop=stop, quiet=quiet, specs={writer.name: model})
         criteria, tally = proposed(writer, examples, going, count=count)
@@ -88,9 +89,9 @@ def confirm(
 
         fullbench rubric confirm rubric.toml --by Ana --leave-out style --yes
     """
-    from fullbench.studies.rubric_proposals import confirm as confirm_file
-    from fullbench.studies.rubric_proposals import user
-    from fullbench.studies.rubrics import read_file
+    from fullbench.studies.rubrics.rubric_proposals import confirm as confirm_file
+    from fullbench.studies.rubrics.rubric_proposals import user
+    from fullbench.studies.rubrics.rubrics_in_studies import read_file
 
     dropped = list(leave_out or ())
     if not yes:
@@ -142,14 +143,15 @@ def learn(
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.rubric import RUBRIC
-    from fullbench.studies import plan, specs
-    from fullbench.studies.conduct import Conductor
-    from fullbench.studies.model_references import Going
-    from fullbench.studies.rubric_learning import examples_of, is_held_out, marked
-    from fullbench.studies.rubric_learning import learn as learn_weights
-    from fullbench.studies.rubric_proposals import proposed, write_rubric
-    from fullbench.studies.rubrics import CALLS, read_file, words_digest
-    from fullbench.studies.study import Study
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.run.study_run import Conductor
+    from fullbench.studies.authoring.model_references import Going
+    from fullbench.studies.rubrics.rubric_weights import examples_of, is_held_out, marked
+    from fullbench.studies.rubrics.rubric_weights import learn as learn_weights
+    from fullbench.studies.rubrics.rubric_proposals import proposed, write_rubric
+    from fullbench.studies.rubrics.rubrics_in_studies import CALLS, read_file, words_digest
+    from fullbench.studies.study_file import Study
 
     if (rubric is None) == (model is None):
         raise InputError("which rubric? Give --rubric FILE, or --model SPEC to have one proposed")
@@ -159,8 +161,8 @@ def learn(
     with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
         proposer = ""
         if model is not None:
-            writer = specs.contestant(model)
-            purse = plan.ready([writer], budget)
+            writer = judge_and_model_specs.contestant(model)
+            purse = study_plan.ready([writer], budget)
             seen = [entry for entry in examples_of(items, responses, labels)
                     if entry[2] is not None and not is_held_out(entry[0].id, held_out, seed)]  # fmt: skip
             going = Going(book, engine=where, budget=purse, stop=stop, quiet=quiet, specs={writer.name: model})

@@ -75,9 +75,9 @@ def run(
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
-    from fullbench.studies.kinds import conductor as conductor_of
-    from fullbench.studies.outputs import write_outputs
-    from fullbench.studies.study import Study
+    from fullbench.studies.study_kinds import conductor as conductor_of
+    from fullbench.studies.run.study_outputs import write_outputs
+    from fullbench.studies.study_file import Study
 
     plan = Study.read(study)
     plan = replace(

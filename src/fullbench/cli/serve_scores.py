@@ -25,9 +25,9 @@ def serve_scores(
         fullbench serve-scores "imagereward?device=cuda" --port 8711
     """
     from fullbench.judges.scorers.scorer_server import ScoreServer
-    from fullbench.studies import specs
+    from fullbench.studies import judge_and_model_specs
 
-    with ScoreServer(specs.judge(judge), host, port) as server:
+    with ScoreServer(judge_and_model_specs.judge(judge), host, port) as server:
         say(f"{server.judge.name} gives scores at {server.url}; judge by it as scores:{server.url}. Ctrl-C ends it.")
         try:
             server.serve_forever()

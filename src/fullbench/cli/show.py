@@ -123,10 +123,10 @@ def _rendered(case: Case | None, verdict: Verdict, spec: str | None) -> dict[str
     if case is None or spec is None:
         return {}
     from fullbench.core.judge import prompts_of
-    from fullbench.studies import specs
+    from fullbench.studies import judge_and_model_specs
 
     nonce = next((call.nonce for call in verdict.exchanges if call.nonce), "")
-    sent = prompts_of(specs.judge(spec), case.at(verdict.trial).with_nonce(nonce)) or ()
+    sent = prompts_of(judge_and_model_specs.judge(spec), case.at(verdict.trial).with_nonce(nonce)) or ()
     return {
         prompt.digest: [{"role": turn.role, "parts": _parts(turn.parts)} for turn in prompt.turns] for prompt in sent
     }

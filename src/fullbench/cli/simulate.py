@@ -44,8 +44,8 @@ def simulate(
         fullbench simulate --kin 1 --length 0
     """
     from fullbench.errors import InputError
-    from fullbench.studies.simulation.courts import Setting
-    from fullbench.studies.simulation.tables import tables
+    from fullbench.studies.peer_review.simulation import Setting
+    from fullbench.studies.peer_review.simulation_tables import tables
 
     numbers = [word.strip() for word in sizes.split(",")]
     if not all(word.isdecimal() and int(word) > 0 for word in numbers):

@@ -61,7 +61,8 @@ def canary(
     from fullbench.audit import canary_checks
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import plan, specs
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
 
     if judge is None:
         with Ledger(ledger, read_only=True) as book:
@@ -71,11 +72,11 @@ def canary(
         show([canary_checks.canary_table([*alarms.values()])], as_json=as_json)
         return 0
     if dry_run:
-        watched = specs.judge(judge)
+        watched = judge_and_model_specs.judge(judge)
         with ledger_if_any(ledger) as book:
             cases = canary_checks.canaries(book)
             due = canary_checks.due(cases, _record(book, watched.name), watched.name, calls)
-            forecast = plan.table(book, contestants=(), items=(), judges=[watched], cases=lambda _: iter(due))
+            forecast = study_plan.table(book, contestants=(), items=(), judges=[watched], cases=lambda _: iter(due))
         show([forecast], as_json=as_json)
         return 0
     alarm, tallies, digest = _heard_again(judge, ledger, calls, budget, engine=engine, quiet=quiet)
@@ -108,12 +109,13 @@ def _heard_again(
     from fullbench.audit import canary_checks
     from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import Circumstances
-    from fullbench.studies import plan, specs
-    from fullbench.studies.hear import hear
-    from fullbench.studies.progress import watching
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.run.judge_cases import hear
+    from fullbench.studies.run.progress_display import watching
 
-    watched = specs.judge(spec)
-    purse = plan.ready(plan.models_asked([watched]), budget)
+    watched = judge_and_model_specs.judge(spec)
+    purse = study_plan.ready(study_plan.models_asked([watched]), budget)
     with asking_from(engine) as where, stoppable() as stop, Ledger(ledger, study=canary_checks.STUDY) as book:
         cases = canary_checks.canaries(book)
         due = canary_checks.due(cases, _record(book, watched.name), watched.name, calls)
@@ -166,17 +168,17 @@ def equate(
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
     from fullbench.ledger.judge_replacements import Succession, succeed, take_back
-    from fullbench.studies import equate as equating
-    from fullbench.studies import seated
+    from fullbench.studies.leaderboards import judge_replacement as equating
+    from fullbench.studies import ledger_columns
 
     if dry_run and back:
         raise InputError("--dry-run only shows, and --take-back only enters: leave one out")
     with Ledger(ledger, read_only=True, study=study) as book:
-        old, new = seated.judges_named(book, [old, new])
+        old, new = ledger_columns.judges_named(book, [old, new])
         where = book.one_study() or book.study
         tables = []
         if not back:
-            equated = equating.equate(seated.record(book, [old, new], study=where), old, new)
+            equated = equating.equate(ledger_columns.record(book, [old, new], study=where), old, new)
             tables = [equating.equated_table(found, where) for found in equated]
     if not dry_run:
         with Ledger(ledger, study=where) as book:

@@ -77,7 +77,8 @@ def tune(
     """
     from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import plan, specs
+    from fullbench.studies.run import study_plan
+    from fullbench.studies import judge_and_model_specs
     from fullbench.training.generator.asker import Tuning
     from fullbench.training.generator.loop import read_prompts, split, tune_generator
 
@@ -101,8 +102,8 @@ def tune(
     campaign = Campaign(people, ledger, votes, criterion, database, data) if people else None
     if campaign is not None:
         campaign.take_votes()
-    asked = [specs.contestant(generator), *plan.models_asked([specs.judge(spec) for spec in (judge, *job.compare)])]
-    purse = plan.purse(budget, asked) if budget is not None else None
+    asked = [judge_and_model_specs.contestant(generator), *study_plan.models_asked([judge_and_model_specs.judge(spec) for spec in (judge, *job.compare)])]
+    purse = study_plan.purse(budget, asked) if budget is not None else None
     with asking_from(engine) as where, stoppable() as stop, Ledger(ledger) as book:
         done = tune_generator(
             job, manner, book, engine=where, budget=purse, stop=stop, quiet=quiet,

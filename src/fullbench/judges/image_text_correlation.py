@@ -4,7 +4,7 @@ CLIP reads a window of so many tokens. A longer answer is cut into five windows 
 evenly between its first token and the last one that leaves room, and its cosine is the mean over them: what is beside
 the point costs, however long the rest is.
 
-Where no CLIP can be had, tools that look at pictures bring a measure of their own: see `studies.correlations`.
+Where no CLIP can be had, tools that look at pictures bring a measure of their own: see `studies.judge_and_model_specs`.
 """
 
 from __future__ import annotations

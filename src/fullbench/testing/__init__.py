@@ -46,7 +46,7 @@ def check_benchmark(
 def _check_run(benchmark: Benchmark, items: list[Item], folder: Path) -> list[Case]:
     """Judge the cases twice: each is asked once, each has its verdict, and tables are made of them."""
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.hear import hear
+    from fullbench.studies.run.judge_cases import hear
 
     responses = [_respond(item, name) for item in items for name in ("brief", "lengthy", "odd", "plain")]
     cases = list(benchmark.cases(items, responses))

@@ -26,7 +26,7 @@ from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.model_without_images import Blind
 from fullbench.reports.charts.vega_lite import chart, svg
 from fullbench.reports.table_formats import render
-from fullbench.studies import specs
+from fullbench.studies import judge_and_model_specs
 from fullbench.testing import check_benchmark
 from tests.cli.test_judge import cli  # noqa: F401
 from tests.making import Talker, png, words
@@ -138,13 +138,13 @@ def test_an_item_without_reference_is_not_heard():
 
 
 def test_critic_and_control_are_named_on_the_command_line():
-    judge = specs.judge("critic:openai:gpt-4o?language=en&mode=direct&temperature=0")
+    judge = judge_and_model_specs.judge("critic:openai:gpt-4o?language=en&mode=direct&temperature=0")
     assert judge.language == "en"
     assert judge.mode == "direct"
-    assert specs.contestant("blind:openai:gpt-4o").name.endswith("without image")
+    assert judge_and_model_specs.contestant("blind:openai:gpt-4o").name.endswith("without image")
     for wrong in ("critic", "critic:nobody:x", "critic:openai:gpt-4o?language=fr", "critic:openai:gpt-4o?resample=x"):
         with pytest.raises(InputError):
-            specs.judge(wrong)
+            judge_and_model_specs.judge(wrong)
 
 
 def test_a_wording_of_ones_own_needs_the_rules_of_every_task(tmp_path):
@@ -152,10 +152,10 @@ def test_a_wording_of_ones_own_needs_the_rules_of_every_task(tmp_path):
     shipped = (Path(asking.__file__).parent / "prompts" / "critic_en.txt").read_text(encoding="utf-8")
     path.write_text(shipped.replace("You grade answers", "Grade the answers"), encoding="utf-8")
     spec = f"critic:offline:echo?language=en&template={path}"
-    assert specs.judge(spec).name != specs.judge("critic:offline:echo?language=en").name
+    assert judge_and_model_specs.judge(spec).name != judge_and_model_specs.judge("critic:offline:echo?language=en").name
     path.write_text(shipped.replace("--- rules_meme", "--- rules_jokes"), encoding="utf-8")
     with pytest.raises(InputError, match="rules_meme"):
-        specs.judge(spec)
+        judge_and_model_specs.judge(spec)
 
 
 def test_other_ballots_in_the_record_do_no_harm(record):

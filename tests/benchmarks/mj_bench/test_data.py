@@ -13,7 +13,7 @@ from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
 from fullbench.judges.scorers.image_statistics import measure
 from fullbench.judges.scorers.scorer_judge import ScorerJudge
-from fullbench.studies.export import export
+from fullbench.studies.exchange.export_record import export
 from tests.judges.scorers.making import encoded, texture
 
 

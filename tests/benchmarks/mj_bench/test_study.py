@@ -12,7 +12,7 @@ from fullbench.benchmarks.mj_bench import wording
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import PEOPLE
-from fullbench.studies import specs
+from fullbench.studies import judge_and_model_specs
 from tests.benchmarks.mj_bench.test_data import released
 from tests.cli.test_judge import cli, data, write
 from tests.judges.scorers.making import encoded, texture
@@ -60,21 +60,21 @@ def test_a_study_asks_a_model_by_the_rubric_of_each_perspective(cli, sample):
 
 @pytest.mark.parametrize("name", ["mjbench", "mllm-as-a-judge", "visitbench"])
 def test_each_benchmark_with_words_of_its_own_asks_in_them(name):
-    worded = specs.judge(specs.in_words_of(name, "offline:echo"))
-    assert worded.settings["wording"] != specs.judge("offline:echo").settings["wording"]
+    worded = judge_and_model_specs.judge(judge_and_model_specs.in_words_of(name, "offline:echo"))
+    assert worded.settings["wording"] != judge_and_model_specs.judge("offline:echo").settings["wording"]
 
 
 def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
-    plain, worded = specs.judge("offline:echo"), specs.judge("offline:echo?wording=mjbench")
+    plain, worded = judge_and_model_specs.judge("offline:echo"), judge_and_model_specs.judge("offline:echo?wording=mjbench")
     assert plain.name != worded.name
-    assert worded.name == wording.judge(specs.contestant("offline:echo")).name
-    assert specs.in_words_of("mjbench", "offline:echo?mode=direct") == (
+    assert worded.name == wording.judge(judge_and_model_specs.contestant("offline:echo")).name
+    assert judge_and_model_specs.in_words_of("mjbench", "offline:echo?mode=direct") == (
         "offline:echo?mode=direct&wording=mjbench&together=yes"
     )
-    assert specs.in_words_of("mjbench", "offline:echo?wording=mjbench") == "offline:echo?wording=mjbench"
-    assert specs.in_words_of("court", "offline:echo") == "offline:echo"
+    assert judge_and_model_specs.in_words_of("mjbench", "offline:echo?wording=mjbench") == "offline:echo?wording=mjbench"
+    assert judge_and_model_specs.in_words_of("court", "offline:echo") == "offline:echo"
     with pytest.raises(InputError, match="no wording of its own"):
-        specs.judge("offline:echo?wording=court")
+        judge_and_model_specs.judge("offline:echo?wording=court")
 
 
 def test_a_study_of_the_released_data_needs_nothing_else(cli, released):

@@ -15,7 +15,7 @@ from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import Settings, boards
 from fullbench.analysis.boards.matches_from_verdicts import RULES, settle
 from fullbench.core.reproduction import Reproduced
-from fullbench.studies.recorded import recorded
+from fullbench.studies.run.study_inputs import recorded
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
 NAMES = ("visitbench", "wildvision_bench", "wildvision_arena", "vicuna_oa_battles", "alpaca_eval", "pandalm")

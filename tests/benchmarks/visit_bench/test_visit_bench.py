@@ -22,7 +22,7 @@ from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
-from fullbench.studies.recorded import recorded
+from fullbench.studies.run.study_inputs import recorded
 from fullbench.testing import check_benchmark
 from tests.journeys.commands import cli
 
@@ -244,12 +244,12 @@ def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path
 
 def test_a_seeing_judge_without_images_is_refused(tmp_path: Path):
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import boards
-    from fullbench.studies.terms import RunTerms
+    from fullbench.studies.leaderboards import leaderboard_from_options
+    from fullbench.studies.run.run_options import RunTerms
 
-    asked = boards.Asked("visitbench", released(), (), "mine", None, "offline:echo", "seeing")
+    asked = leaderboard_from_options.Asked("visitbench", released(), (), "mine", None, "offline:echo", "seeing")
     with Ledger(tmp_path / "l") as ledger, pytest.raises(InputError, match="582 of 582 items name pictures that"):
-        boards.prepare(asked, ledger, RunTerms(quiet=True), answer=False)
+        leaderboard_from_options.prepare(asked, ledger, RunTerms(quiet=True), answer=False)
 
 
 def test_the_label_says_what_was_at_fault():

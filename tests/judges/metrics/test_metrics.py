@@ -26,8 +26,8 @@ from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.text import words_of
 from fullbench.registry import names
-from fullbench.studies import specs
-from fullbench.studies.specs import judge
+from fullbench.studies import judge_and_model_specs
+from fullbench.studies.judge_and_model_specs import judge
 
 SENTENCES = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h"]), min_size=1, max_size=14)
 _BLEU = BLEU(tokenize="none", effective_order=True)
@@ -77,8 +77,8 @@ def test_stems_are_those_of_porter():
 
 
 def test_meteor_with_stems_by_its_spec():
-    judge = specs.judge("meteor?stems=porter")
-    assert (judge.name, specs.judge("meteor").name) == ("meteor+porter", "meteor")
+    judge = judge_and_model_specs.judge("meteor?stems=porter")
+    assert (judge.name, judge_and_model_specs.judge("meteor").name) == ("meteor+porter", "meteor")
     answers = ["two cats were running past", "a cat runs", "完全不同", "he walked the walks of walkers"]
     wanted = "the cat ran past and was running, walking"
     stemmer = PorterStemmer(mode=PorterStemmer.ORIGINAL_ALGORITHM)
@@ -89,11 +89,11 @@ def test_meteor_with_stems_by_its_spec():
     assert judge.metric(answers, wanted) == pytest.approx(theirs, abs=1e-9)
     assert judge.metric(answers, wanted) != meteor(answers, wanted)
     with pytest.raises(InputError, match="the option stems of 'meteor' is one of porter; found 'lancaster'"):
-        specs.judge("meteor?stems=lancaster")
+        judge_and_model_specs.judge("meteor?stems=lancaster")
     with pytest.raises(InputError, match="takes only stems; found other"):
-        specs.judge("meteor?other=1")
+        judge_and_model_specs.judge("meteor?other=1")
     with pytest.raises(InputError, match="takes no options; found stems"):
-        specs.judge("bleu?stems=porter")
+        judge_and_model_specs.judge("bleu?stems=porter")
 
 
 def test_meteor_takes_a_stemmer():

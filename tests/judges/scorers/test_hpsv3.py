@@ -74,9 +74,9 @@ def test_scores_are_those_that_transformers_computes_from_the_same_tensors(tmp_p
     import transformers
     from safetensors.torch import load_file
 
-    from fullbench.studies import specs
+    from fullbench.studies import judge_and_model_specs
 
-    judge = specs.judge(f"hpsv3:{path}?base={tmp_path / 'base'}&instruction={collator}&device=cpu&batch=2")
+    judge = judge_and_model_specs.judge(f"hpsv3:{path}?base={tmp_path / 'base'}&instruction={collator}&device=cpu&batch=2")
     pictures = [texture(1, 64), texture(2, 96).resize((120, 56)), texture(3, 64)]
     prompts = ["a red cat", "一只红猫", "dogs"]
     cases = [

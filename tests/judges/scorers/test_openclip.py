@@ -9,7 +9,7 @@ import pytest
 
 from fullbench import Choice
 from fullbench.errors import InputError
-from fullbench.studies.specs import judge as judge_of
+from fullbench.studies.judge_and_model_specs import judge as judge_of
 from tests.judges.scorers.making import case, picture, texture
 
 pytestmark = pytest.mark.slow

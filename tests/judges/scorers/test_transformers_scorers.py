@@ -10,7 +10,7 @@ from fullbench.judges.scorers import scorer_specs
 from fullbench.judges.scorers.transformers_scorers import KINDS, AestheticScorer, ContrastScorer, MatchScorer, RewardScorer
 from fullbench.judges.scorers.scorer_judge import Scorer, ScorerJudge
 from fullbench.core.case import cases as cases_of
-from fullbench.studies.specs import judge as judge_of
+from fullbench.studies.judge_and_model_specs import judge as judge_of
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, picture, texture
 

@@ -8,7 +8,7 @@ import pytest
 
 from fullbench.errors import EngineError, InputError
 from fullbench.studies.engines import HERE, engine
-from fullbench.studies.study import Study
+from fullbench.studies.study_file import Study
 from tests.ports import free_port
 from tests.ray_cluster import environment, installed
 

@@ -15,11 +15,11 @@ from fullbench.errors import EngineError, ModelError
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Call
 from fullbench.parsing.check_code import nonce_of
-from fullbench.studies import specs
-from fullbench.studies.conduct import Conductor
+from fullbench.studies import judge_and_model_specs
+from fullbench.studies.run.study_run import Conductor
 from fullbench.studies.engines import Budget, Engine, Stop, Tally
-from fullbench.studies.hear import hear
-from fullbench.studies.study import Study
+from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.study_file import Study
 from tests.fake_server import FakeServer
 from tests.making import png
 from tests.ray_cluster import RayCluster, RayNode, installed
@@ -73,7 +73,7 @@ def ruled(ledger: Ledger, spec: str, count: int, engine: Engine, **rest: object)
 def heard(
     ledger: Ledger, spec: str, cases: Callable[[object], Iterator[Case]], engine: Engine, **rest: object
 ) -> Tally:
-    judge = specs.judge(spec)
+    judge = judge_and_model_specs.judge(spec)
     (tally,) = hear([judge], cases, ledger, engine=engine, specs={judge.name: spec}, **rest)
     return tally
 
@@ -204,7 +204,7 @@ def test_a_judge_of_ones_own_module_travels_and_what_cannot_names_the_worker(eng
     with Ledger(tmp_path / "l.ledger") as ledger:
         (tally,) = hear([own], docket(40), ledger, engine=engine)
         assert (tally.done, {verdict.marks for verdict in ledger.verdicts("own")}) == (40, {(3.0,)})
-        judge = specs.judge(spec)
+        judge = judge_and_model_specs.judge(spec)
         told = r"the worker on \S+ \(node \w{8}\) cannot make what is to be asked: .*beside_the_run"
         with pytest.raises(EngineError, match=told):
             hear([judge], docket(4), ledger, engine=engine, specs={judge.name: spec})

@@ -16,10 +16,10 @@ import pytest
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import EngineError
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import specs
+from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import Tally, engine
-from fullbench.studies.engines.worker import UNHEARD
-from fullbench.studies.hear import hear
+from fullbench.studies.engines.ray_worker import UNHEARD
+from fullbench.studies.run.judge_cases import hear
 from tests.fake_server import FakeServer
 from tests.ray_cluster import RayCluster, environment, installed
 from tests.studies.engines.billing import unheard
@@ -307,7 +307,7 @@ def test_machines_that_come_are_used_and_those_that_go_are_not_missed(cluster, t
 
     with FakeServer(says="[[4]]", latency=0.2) as server, Ledger(tmp_path / "l.ledger") as ledger:
         spec = f"vllm:m@{server.url}?concurrency=40"
-        judge = specs.judge(spec)
+        judge = judge_and_model_specs.judge(spec)
         with engine(f"ray:{cluster.address}") as joined:
             (tally,) = hear([judge], docket, ledger, engine=joined, specs={judge.name: spec}, watch=Watch())
         assert tally.done == len(list(ledger.verdicts())) == COUNT

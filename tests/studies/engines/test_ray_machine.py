@@ -14,10 +14,10 @@ import pytest
 
 from fullbench import Case, Item, Picture, Response, Score
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import specs
+from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import engine
-from fullbench.studies.engines.worker import AHEAD
-from fullbench.studies.hear import hear
+from fullbench.studies.engines.ray_worker import AHEAD
+from fullbench.studies.run.judge_cases import hear
 from tests.fake_server import FakeServer
 from tests.machines import Machine, Network, possible
 from tests.making import png
@@ -142,12 +142,12 @@ def test_a_picture_goes_once_to_a_machine_however_many_judges_see_it_there(stack
     machine = network.machine()
     cluster.add(machine).wait()
     judged_by = {f"vllm:{name}@{server.url}?concurrency=8" for name in "xyz"}
-    judges = {specs.judge(spec).name: spec for spec in judged_by}
+    judges = {judge_and_model_specs.judge(spec).name: spec for spec in judged_by}
     ledger = stack.enter_context(Ledger(tmp_path / "l.ledger"))
     joined = stack.enter_context(engine(f"ray:{cluster.address}"))
     before = machine.received()
     hear(
-        [specs.judge(spec) for spec in judges.values()], lambda _: showing(pictures), ledger, engine=joined,
+        [judge_and_model_specs.judge(spec) for spec in judges.values()], lambda _: showing(pictures), ledger, engine=joined,
         specs=judges,
     )  # fmt: skip
     received = machine.received() - before

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.studies.recorded import recorded
+from fullbench.studies.run.study_inputs import recorded
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.scored import scored
 from tests.training.critic import tiny

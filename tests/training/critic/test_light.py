@@ -16,8 +16,8 @@ from fullbench import Case, Choice, Item, Real, Response, Score
 from fullbench.cli.app import app
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
-from fullbench.studies.progress import LineWatch
-from fullbench.studies.specs import judge as judge_of
+from fullbench.studies.run.progress_display import LineWatch
+from fullbench.studies.judge_and_model_specs import judge as judge_of
 from fullbench.training.critic import light
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.description import Critic
@@ -82,7 +82,7 @@ def test_the_folder_is_a_judge_of_scores_pairs_and_real_numbers(small):
 def test_eval_gives_the_figures_that_train_gave_and_leaves_out_what_was_learned(small, monkeypatch):
     folder, made, before = small
     monkeypatch.setattr(LineWatch.__init__, "__defaults__", (0.0,))  # a line for each answer, not every five seconds
-    monkeypatch.setattr("fullbench.studies.progress._RATED", 1e-9)
+    monkeypatch.setattr("fullbench.studies.run.progress_display._RATED", 1e-9)
     done = CliRunner().invoke(app, ["critic", "eval", str(folder / "c"), *options(made), "--json"])
     after = json.loads(done.stdout)
     said = [line for line in done.stderr.splitlines() if line.startswith("trying: ")]

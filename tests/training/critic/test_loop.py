@@ -16,7 +16,7 @@ import pytest
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import InputError
 from fullbench.models.local.transformers_model import TransformersModel, tokenize
-from fullbench.studies.specs import judge as judge_of
+from fullbench.studies.judge_and_model_specs import judge as judge_of
 from fullbench.training.critic.asking import Asking
 from fullbench.training.critic.encoding import Encoder, encode, micro_batches
 from fullbench.training.critic.loop import Loop

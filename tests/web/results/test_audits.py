@@ -14,7 +14,7 @@ from fullbench.audit.cases.build_audit_cases import SIZES, docket
 from fullbench.audit.simulated_judges import JUDGES
 from fullbench.cli.app import app
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies.hear import hear
+from fullbench.studies.run.judge_cases import hear
 from fullbench.web.database import reading
 from fullbench.web.results import cards, catalogue, listing, site
 from fullbench.web.results.boards import board_name

@@ -195,7 +195,7 @@ def test_a_vote_of_somebody_whom_a_file_of_labels_names_is_a_revision_of_the_lab
 
 def test_a_case_is_judged_again_when_the_organiser_says_so(shown, viewer, organiser, settings, tmp_path):
     from fullbench.judges.baselines import LengthJudge
-    from fullbench.studies.hear import hear
+    from fullbench.studies.run.judge_cases import hear
 
     case = some_case(viewer)
     key = case.rsplit("/", 1)[1]

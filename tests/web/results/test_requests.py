@@ -14,8 +14,8 @@ from sqlalchemy import update
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import Verdict
 from fullbench.parsing.check_code import nonce_of
-from fullbench.studies import specs
-from fullbench.studies.hear import hear
+from fullbench.studies import judge_and_model_specs
+from fullbench.studies.run.judge_cases import hear
 from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.results import rejudging, requests, tables
@@ -34,7 +34,7 @@ def a_case(ledger, ballot="choice+tie"):
 
 def judged_once(path, spec) -> tuple[str, str]:
     """A case on which the judge of a spec has ruled: the case's key and the judge's name."""
-    judge = specs.judge(spec)
+    judge = judge_and_model_specs.judge(spec)
     with Ledger(path) as ledger:
         key = a_case(ledger)
         hear([judge], lambda _: [ledger.case(key)], ledger)
@@ -175,7 +175,7 @@ def test_a_run_says_that_it_lives_while_the_judge_thinks(new_engine, tmp_path, m
     path = making.fill(tmp_path / "small.ledger", count=1)
     with FakeServer({"401": 1.0}, answers=0) as server:
         spec = f"vllm:m@{server.url}?{RULES}"
-        judge = specs.judge(spec).name
+        judge = judge_and_model_specs.judge(spec).name
         with Ledger(path) as ledger:
             key = a_case(ledger)
             ledger.add(Verdict.of(ledger.case(key), judge, (1.0, 0.0)))

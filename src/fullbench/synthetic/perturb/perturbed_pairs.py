@@ -49,7 +49,7 @@ def _about(perspective: str, subset: str) -> dict[str, str]:
 
 
 def record(asked: Iterable[Asked]) -> Record:
-    """All of them with their labels, for `studies.export.export`, which writes a study that runs them."""
+    """All of them with their labels, for `studies.exchange.export_record.export`, which writes a study that runs them."""
     items: dict[str, Item] = {}
     given: dict[tuple[str, str], Response] = {}
     for item, responses in asked:

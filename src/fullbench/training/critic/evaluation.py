@@ -23,8 +23,8 @@ from fullbench.core.verdict import Failure, Verdict
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.agreement.two_raters import absolute_error
 from fullbench.stats.paired_comparison_of_judges import paired_difference
-from fullbench.studies.engines.work import Tally
-from fullbench.studies.progress import watching
+from fullbench.studies.engines.run_jobs import Tally
+from fullbench.studies.run.progress_display import watching
 from fullbench.training.critic.description import Critic
 from fullbench.training.critic.folder import judge_in
 from fullbench.training.critic.ruling import CUT

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
-from fullbench.studies.progress import bars, clock
+from fullbench.studies.run.progress_display import bars, clock
 from fullbench.training.critic.loop import Watch
 
 if TYPE_CHECKING:

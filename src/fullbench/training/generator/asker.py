@@ -26,11 +26,11 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.studies import rerank, specs
-from fullbench.studies.answer import answer
+from fullbench.studies import best_of_n, judge_and_model_specs
+from fullbench.studies.run.answer_items import answer
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
-from fullbench.studies.hear import hear
-from fullbench.studies.progress import watching
+from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.progress_display import watching
 
 
 @dataclass(frozen=True)
@@ -132,17 +132,17 @@ class Asker:
 
     def choose(
         self, judge: Judge, job: Tuning, items: Sequence[Item], responses: Sequence[Response]
-    ) -> list[rerank.Ranked]:
+    ) -> list[best_of_n.Ranked]:
         """Every prompt's pictures, best first, by the judge."""
-        cases = [replace(case, criterion=job.criterion) for case in rerank.cases(items, responses, ballot_for(judge))]
-        return rerank.rank(items, responses, cases, self._hear(judge, job.judge, cases))
+        cases = [replace(case, criterion=job.criterion) for case in best_of_n.cases(items, responses, ballot_for(judge))]
+        return best_of_n.rank(items, responses, cases, self._hear(judge, job.judge, cases))
 
     def compared(self, job: Tuning, responses: Sequence[Response], before: str, after: str) -> Table:
         """How often each held-out judge prefers the tuned generator's picture, not knowing whose it is; and people,
         where the ledger holds votes of theirs."""
         rows: list[list[Cell]] = []
         for spec in job.compare:
-            judge = specs.judge(spec)
+            judge = judge_and_model_specs.judge(spec)
             form = ballot_for(judge)
             size = 2 if isinstance(form, Choice) else 1
             cases = list(cases_of(job.held_out, responses, form, size=size, orders="both", criterion=job.criterion))

@@ -19,7 +19,7 @@ from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model, draws
 from fullbench.core.response import Response
-from fullbench.studies import rerank, specs
+from fullbench.studies import best_of_n, judge_and_model_specs
 from fullbench.studies.engines import HERE, Budget, Engine, Stop
 from fullbench.training.generator.asker import Asker, Done, Drawn, Tuning
 from fullbench.training.generator.trainees import Trainee, trainee
@@ -45,7 +45,7 @@ class _Course:
 class Choices:
     """What the judge chose: all pictures with their worths, and the best and the worst of prompts it tells apart."""
 
-    ranked: Sequence[rerank.Ranked]
+    ranked: Sequence[best_of_n.Ranked]
     best: Sequence[Response]
     worst: Sequence[Response]
 
@@ -91,7 +91,7 @@ def tune_generator(
     training is in the folder."""
     stop = stop or Stop()
     done = Done()
-    model, judge = specs.contestant(job.generator), specs.judge(job.judge)
+    model, judge = judge_and_model_specs.contestant(job.generator), judge_and_model_specs.judge(job.judge)
     if not draws(model):
         raise InputError(f"{job.generator!r} answers in words. Give --generator diffusers:FOLDER.")
     asker = Asker(ledger, engine, budget, stop, quiet, done)
@@ -99,7 +99,7 @@ def tune_generator(
     done.spec = _by_policy(course) if manner.way == "ddpo" else _by_choices(course)
     if not done.spec or not (job.compare or job.people):
         return done
-    after = specs.contestant(done.spec)
+    after = judge_and_model_specs.contestant(done.spec)
     both = asker.draw([(model, job.generator), (after, done.spec)], job.held_out, job.compared_samples)
     if not stop.reason:
         done.before, done.after = model.name, after.name
@@ -223,9 +223,9 @@ def _feedback(way: str, job: Tuning, student: Trainee, choice: Choices) -> Feedb
     return Feedback([words[response.item] for response in choice.best], better, worse=lost)
 
 
-def _ends(ranked: Iterable[rerank.Ranked]) -> tuple[list[Response], list[Response]]:
+def _ends(ranked: Iterable[best_of_n.Ranked]) -> tuple[list[Response], list[Response]]:
     """The best and the worst picture of every prompt whose pictures the judge tells apart."""
-    by_item: dict[str, list[rerank.Ranked]] = defaultdict(list)
+    by_item: dict[str, list[best_of_n.Ranked]] = defaultdict(list)
     for entry in ranked:
         if entry.worth is not None:
             by_item[entry.response.item].append(entry)

@@ -18,7 +18,7 @@ from fullbench.core.item import REQUEST, Item
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
-from fullbench.studies import seated
+from fullbench.studies import ledger_columns
 from fullbench.web import ledgers, pictures
 from fullbench.web.accounts.users import User
 from fullbench.web.database import reading
@@ -265,7 +265,7 @@ def _waiting(tasks: Tasks, study: Study, material: Material) -> Iterator[Content
     """Those of the tasks that a cascade left to people."""
     if material.ledger is None:
         raise InputError("what a cascade leaves to people stands in its ledger: name it")
-    places = seated.waiting(material.ledger, material.pending, study=_study(material))
+    places = ledger_columns.waiting(material.ledger, material.pending, study=_study(material))
     wanted = {(item, shown) for item, criterion, _, shown in places if criterion == study.rules.criterion}
     for task in tasks_named(tasks, {(item, frozenset(name for name, _ in shown)) for item, shown in wanted}):
         if (task.item.id, frozenset((answer.contestant, answer.sample) for answer in task.responses)) in wanted:

@@ -15,7 +15,7 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.note import Note
 from fullbench.core.verdict import Verdict
-from fullbench.studies.rewording import REASONS as COMPLAINTS
+from fullbench.studies.authoring.reworded_questions import REASONS as COMPLAINTS
 from fullbench.web.people import bringing, forms
 from fullbench.web.people.content import Content
 from fullbench.web.people.forms import Answer, Fields

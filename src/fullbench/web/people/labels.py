@@ -26,7 +26,7 @@ from fullbench.core.item import AUTHOR, Item
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import ADJUDICATION, PEOPLE, PILOT, Verdict
-from fullbench.studies.verified import VERIFIED
+from fullbench.studies.run.study_inputs import VERIFIED
 from fullbench.web import pictures
 from fullbench.web.accounts.users import Pseudonyms, pseudonyms
 from fullbench.web.database import insert_here

@@ -10,7 +10,7 @@ from fullbench.errors import InputError
 from fullbench.core.item import Item
 from fullbench.core.note import Note
 from fullbench.core.response import Response
-from fullbench.studies.verified import is_unverified
+from fullbench.studies.run.study_inputs import is_unverified
 from fullbench.web.people.studies import Study
 
 OPTION = "omitted"

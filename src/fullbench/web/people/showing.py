@@ -12,7 +12,7 @@ from typing import Any
 
 from fullbench.core.ballot import LETTERS, Likert, Score, ballot
 from fullbench.core.item import Part, parts_text
-from fullbench.studies.rewording import REASONS as COMPLAINTS
+from fullbench.studies.authoring.reworded_questions import REASONS as COMPLAINTS
 from fullbench.web.people.content import parts_of
 from fullbench.web.people.guides import anchors
 from fullbench.web.people.kind import Rules

@@ -13,7 +13,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.studies import seated
+from fullbench.studies import ledger_columns
 from fullbench.web.results.boards import Linked
 from fullbench.web.results.filters import Filter
 
@@ -37,7 +37,7 @@ def audited(ledger: Ledger, study: str, judge: str) -> tuple[Card, str] | None:
     if study_of(study) is None:
         return None
     members = members_of(ledger, judge)
-    record = seated.record(ledger, [judge, *members], study=study).ordered()
+    record = ledger_columns.record(ledger, [judge, *members], study=study).ordered()
     result = findings(record, judge, members=members)
     return audit_card(record, result), badge(result)
 
@@ -72,7 +72,7 @@ def audited_judges(ledger: Ledger, study: str, link: str) -> list[Linked]:
     """The board of an audit's judges, and their cards side by side; nothing where the study is no audit."""
     if study_of(study) is None:
         return []
-    record = seated.record(ledger, study=study).ordered()
+    record = ledger_columns.record(ledger, study=study).ordered()
     results = [findings(record, judge, members=members_of(ledger, judge)) for judge in record.judges]
     if not results:
         return []

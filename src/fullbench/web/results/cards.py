@@ -26,7 +26,7 @@ from fullbench.core.record import Record
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.studies import seated
+from fullbench.studies import ledger_columns
 from fullbench.web.database import reading
 from fullbench.web.results import audits, blindness, boards, evidence, figures, listing, tables
 from fullbench.web.results.boards import Linked
@@ -82,7 +82,7 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         everybody = digest(sorted(stamped.items()))[:16]
         if not going() or (not wanted and known.get(faults_name(study)) == everybody):
             continue
-        columns, link = seated.columns(ledger, study=study), study if place else ""
+        columns, link = ledger_columns.columns(ledger, study=study), study if place else ""
         table = boards.packed(figures.faults(all_tables.faults(columns), link))
         boards.keep(engine, "faults", faults_name(study), everybody, orjson.dumps(table).decode())
         if side_by_side := audits.audited_judges(ledger, study, link):

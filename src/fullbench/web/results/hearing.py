@@ -14,7 +14,7 @@ from fullbench.core.call import Call
 from fullbench.core.case import Case
 from fullbench.core.item import Turn
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.studies import rendering
+from fullbench.studies.exchange import rerender_prompts
 from fullbench.web.accounts.users import pseudonyms, unnamed_tags
 from fullbench.web.results import tables
 from fullbench.web.results.lettered import Tag, lettered
@@ -278,7 +278,7 @@ def _sent(
 ) -> Mapping[str, tuple[Turn, ...]]:
     if verdict.case not in cases or not verdict.prompt:
         return {}
-    return rendering.sent(settings[verdict.judge], cases[verdict.case], verdict)
+    return rerender_prompts.sent(settings[verdict.judge], cases[verdict.case], verdict)
 
 
 def _told(verdict: Verdict, order: int, row: object, sent: Mapping[str, tuple[Turn, ...]]) -> Told:

@@ -13,7 +13,7 @@ from fullbench.ledger.judge_replacements import Succession, successions
 from fullbench.core.digests import digest
 from fullbench.core.note import Note
 from fullbench.core.verdict import PEOPLE
-from fullbench.studies import seated
+from fullbench.studies import ledger_columns
 from fullbench.web.database import reading
 from fullbench.web.results import blindness, boards, catalogue, figures, panels, seams, tables
 from fullbench.web.results.boards import Linked
@@ -40,7 +40,7 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
         ]
         if not due or not going():
             continue
-        columns = seated.columns(ledger, study=study)
+        columns = ledger_columns.columns(ledger, study=study)
         named = {view.name for view in ledger.views()}
         with reading(engine) as connection:
             tags = boards.item_tags(connection, there[study])
@@ -54,7 +54,7 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
                 source, times = columns, figures.Times.of(ledger.narrow("case_key", "at", judge=judge, study=study))
             subject = figures.Subject(study, judge, criterion, study if place else "")
             board = figures.compute(source, subject, tags, times)
-            note = seated.pilot_note(ledger, study) if is_person(judge) else None
+            note = ledger_columns.pilot_note(ledger, study) if is_person(judge) else None
             if note is not None:
                 board = replace(board, tables=[_with_note(linked, note) for linked in board.tables])
             if any(each.study == study and judge in {each.old, each.new} for each in succeeded):

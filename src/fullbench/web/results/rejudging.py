@@ -29,9 +29,9 @@ TOPIC = "organiser/requests"
 
 def judge_from(spec: str, wanted: str) -> Judge:
     """The judge that a spec names, if it is the one asked for: a name stands for one way of ruling."""
-    from fullbench.studies import specs
+    from fullbench.studies import judge_and_model_specs
 
-    judge = specs.judge(spec)
+    judge = judge_and_model_specs.judge(spec)
     if judge.name != wanted:
         raise InputError(
             f"{spec!r} is the judge {judge.name!r}, and {wanted!r} was asked for; give the spec of that one"
@@ -55,9 +55,9 @@ def again(connection: Connection, ledger: Ledger, asked: Asked) -> Case:
 
 def price(ledger: Ledger, judge: Judge, case: Case) -> dict[str, Any]:
     """What one more ruling would cost: calls, tokens, dollars."""
-    from fullbench.studies import plan
+    from fullbench.studies.run import study_plan
 
-    table = plan.table(ledger, contestants=[], items=[], judges=[judge], cases=lambda _: iter([case]))
+    table = study_plan.table(ledger, contestants=[], items=[], judges=[judge], cases=lambda _: iter([case]))
     return {str(column): cell for column, cell in zip(table.columns, table.rows[0], strict=True)}
 
 
@@ -80,7 +80,7 @@ def run(engine: Engine, ledger: Ledger, asked: Asked) -> State:
 
 def _heard(ledger: Ledger, asked: Asked) -> str:
     """Let the judge rule on what was begun, unless the ledger has it; why it could not, else nothing."""
-    from fullbench.studies.hear import hear
+    from fullbench.studies.run.judge_cases import hear
 
     judge = judge_from(asked.spec, asked.judge)
     case = ledger.case(asked.case_key, asked.trial or 0)

@@ -9,7 +9,7 @@ from functools import partial
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.judge_replacements import Succession
 from fullbench.core.table import Table
-from fullbench.studies.equate import with_seams
+from fullbench.studies.leaderboards.judge_replacement import with_seams
 from fullbench.web.results.boards import Board, Linked
 from fullbench.web.results.filters import Filter
 

@@ -17,7 +17,7 @@ from fullbench.benchmarks.mllm_judge.release.release_row import marks, trimmed, 
 from fullbench.analysis.agreement.judges_with_people import by_tag, meet, order
 from fullbench.core.record import Record
 from fullbench.stats.agreement.ranking_agreement import edit_distance
-from fullbench.studies.export import export
+from fullbench.studies.exchange.export_record import export
 from tests.benchmarks.pairwise_releases.test_mllm_judge import DATA, needs_data
 
 

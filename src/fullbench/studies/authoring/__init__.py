@@ -1,0 +1,1 @@
+"""Build a benchmark: pictures, questions, references."""

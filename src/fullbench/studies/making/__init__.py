@@ -1,1 +1,0 @@
-"""Pictures and prompts made for a study: near-duplicates, manifests, safe forms of prompts."""

@@ -1,0 +1,1 @@
+"""Peer-review studies and their simulation."""

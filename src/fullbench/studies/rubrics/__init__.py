@@ -1,0 +1,1 @@
+"""Use, learn and propose rubrics."""

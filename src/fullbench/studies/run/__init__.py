@@ -1,0 +1,1 @@
+"""Run a study from its inputs to its outputs."""

@@ -1,1 +1,0 @@
-"""Courts with planted truth, on which ways of reviewing are tried."""
