@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from fullbench.training.critic.batches import collate
-from fullbench.training.critic.encoding import Example, Piece, members, micro_batches
-from fullbench.training.critic.loop import Loop
-from fullbench.training.critic.objectives import Words
-from fullbench.training.critic.processes import Processes
-from fullbench.training.critic.settings import Settings
+from fullbench.training.critic.data.tensors import collate
+from fullbench.training.critic.data.encoding import Example, Piece, members, micro_batches
+from fullbench.training.critic.fit.training_loop import Loop
+from fullbench.training.critic.fit.objectives import Words
+from fullbench.training.critic.fit.distributed import Processes
+from fullbench.training.critic.training_settings import Settings
 from scripts.bench import Row
 
 

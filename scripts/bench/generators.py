@@ -103,8 +103,8 @@ def _learner(folder: Path, size: Size) -> Iterator[tuple[Any, Any, Any]]:
     """What is tuned, what it began as, and feedback of random latents."""
     import torch
 
-    from fullbench.training.generator.pipeline_tuning import PipelineTrainee
-    from fullbench.training.generator.tuning import Feedback
+    from fullbench.training.generator.diffusers_tuning import PipelineTrainee
+    from fullbench.training.generator.preference_tuning import Feedback
 
     trainee = PipelineTrainee(PipelineModel(str(folder), size=f"{size.side}x{size.side}"))
     side = size.side // trainee.tunable.pipeline.vae_scale_factor
@@ -117,7 +117,7 @@ def _learner(folder: Path, size: Size) -> Iterator[tuple[Any, Any, Any]]:
 def _learning(folder: Path, size: Size) -> Row:
     import torch
 
-    from fullbench.training.generator.tuning import Manner, tune
+    from fullbench.training.generator.preference_tuning import Manner, tune
 
     def ours(learned: int) -> None:
         with _learner(folder, size) as (tunable, base, feedback):

@@ -12,8 +12,8 @@ from fullbench.files.item_files import write_items, write_responses
 from fullbench.judges.critic_prompts import wording
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
-from fullbench.training.critic.asking import Asking
-from fullbench.training.critic.scored import from_files, scored
+from fullbench.training.critic.data.prompts import Asking
+from fullbench.training.critic.data.scored_answers import from_files, scored
 from tests.cli.test_judge import cli, write
 from tests.fake_server import FakeServer
 

@@ -11,7 +11,7 @@ from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable
 
 if TYPE_CHECKING:
     from fullbench.core.record import Record
-    from fullbench.training.critic.asking import Asking
+    from fullbench.training.critic.data.prompts import Asking
 
 critic_app = typer.Typer(help="A critic of your own, trained on people's scores.", no_args_is_help=True)
 
@@ -35,7 +35,7 @@ def _record(
 ) -> Record:  # fmt: skip
     """What people scored, from wherever it is."""
     from fullbench.errors import InputError
-    from fullbench.training.critic.scored import from_files
+    from fullbench.training.critic.data.scored_answers import from_files
 
     if items is not None and responses is not None and labels is not None:
         return from_files(items, responses, labels, people=people, ballot=ballot)
@@ -55,7 +55,7 @@ def _asking(
     manner: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None
 ) -> Asking:
     from fullbench.judges.prompted import read_template
-    from fullbench.training.critic.asking import Asking
+    from fullbench.training.critic.data.prompts import Asking
 
     if template is not None:
         read_template(template)
@@ -143,12 +143,12 @@ def train(
         fullbench critic train --kind light --manner plain --language en --ballot score:1-5 --no-reference \\
             --criterion overall --benchmark mllm-as-a-judge --data mllm-as-a-judge --out light
     """
-    from fullbench.training.critic import evaluation
-    from fullbench.training.critic.learning import learning
-    from fullbench.training.critic.progress import watching
-    from fullbench.training.critic.scored import scored
-    from fullbench.training.critic.settings import Settings
-    from fullbench.training.critic.train import Training
+    from fullbench.training.critic import critic_evaluation
+    from fullbench.training.critic.loss_curve import learning
+    from fullbench.training.critic.fit.training_progress import watching
+    from fullbench.training.critic.data.scored_answers import scored
+    from fullbench.training.critic.training_settings import Settings
+    from fullbench.training.critic.train_critic import Training
 
     values: dict[str, Any] = {
         "kind": kind, "epochs": epochs, "batch": batch, "micro": micro, "lr": lr, "weight_decay": weight_decay,
@@ -174,7 +174,7 @@ def train(
         say(f"The critic: {out}; as a judge: trained:{out}")
         if evaluate:
             before = training.untrained()
-            results = evaluation.report(
+            results = critic_evaluation.report(
                 record, scores, out, before=before, people=people, device=device, seed=seed, quiet=quiet
             )
             results += [table for table in (training.preferences(), learning(out)) if table is not None]
@@ -207,14 +207,14 @@ def evaluate(
 
         fullbench critic eval my-critic --items items.jsonl --responses answers.jsonl --labels scores.jsonl
     """
-    from fullbench.training.critic import evaluation
-    from fullbench.training.critic.description import Critic
-    from fullbench.training.critic.scored import scored
+    from fullbench.training.critic import critic_evaluation
+    from fullbench.training.critic.critic_metadata import Critic
+    from fullbench.training.critic.data.scored_answers import scored
 
     critic = Critic.read(folder)
     record = _record(items, responses, labels, ledger, benchmark, data, people, critic.asking.ballot)
     scores = scored(
-        evaluation.resplit(folder, record), critic.asking, people=people, criteria=criteria or (), seed=seed
+        critic_evaluation.resplit(folder, record), critic.asking, people=people, criteria=criteria or (), seed=seed
     )
-    results = evaluation.report(record, scores, folder, people=people, device=device, seed=seed, quiet=quiet)
+    results = critic_evaluation.report(record, scores, folder, people=people, device=device, seed=seed, quiet=quiet)
     show(results, as_json=as_json, out=tables)

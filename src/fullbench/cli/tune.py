@@ -26,7 +26,7 @@ from fullbench.cli.common import (
 from fullbench.cli.people import DATA, DatabaseOption, DataOption
 
 if TYPE_CHECKING:
-    from fullbench.training.generator.tuning import Way
+    from fullbench.training.generator.preference_tuning import Way
 
 
 def tune(
@@ -79,11 +79,11 @@ def tune(
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
-    from fullbench.training.generator.asker import Tuning
-    from fullbench.training.generator.loop import read_prompts, split, tune_generator
+    from fullbench.training.generator.ledger_calls import Tuning
+    from fullbench.training.generator.feedback_loop import read_prompts, split, tune_generator
 
     try:
-        from fullbench.training.generator.tuning import Manner
+        from fullbench.training.generator.preference_tuning import Manner
     except ModuleNotFoundError as error:
         raise MissingExtra("tuning a generator", "train") from error
     items, again = read_prompts(prompts)
@@ -123,7 +123,7 @@ def _way(word: str) -> Way:
     from typing import get_args
 
     from fullbench.errors import InputError
-    from fullbench.training.generator.tuning import Way as Ways
+    from fullbench.training.generator.preference_tuning import Way as Ways
 
     ways: tuple[Way, ...] = get_args(Ways)
     for known in ways:

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from fullbench.studies.run.study_inputs import recorded
-from fullbench.training.critic.asking import Asking
-from fullbench.training.critic.scored import scored
+from fullbench.training.critic.data.prompts import Asking
+from fullbench.training.critic.data.scored_answers import scored
 from tests.training.critic import tiny
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]

@@ -6,14 +6,14 @@ import warnings
 
 import pytest
 
-from fullbench.training.critic.batches import collate
-from fullbench.training.critic.encoding import Encoder, encode
-from fullbench.training.critic.loop import Loop
-from fullbench.training.critic.objectives import Preference, Words
-from fullbench.training.critic.settings import Settings
-from fullbench.training.critic.train import before
+from fullbench.training.critic.data.tensors import collate
+from fullbench.training.critic.data.encoding import Encoder, encode
+from fullbench.training.critic.fit.training_loop import Loop
+from fullbench.training.critic.fit.objectives import Preference, Words
+from fullbench.training.critic.training_settings import Settings
+from fullbench.training.critic.train_critic import before
 from tests.training.critic import tiny
-from tests.training.critic.test_loop import ASKING, loaded, scored
+from tests.training.critic.fit.test_training_loop import ASKING, loaded, scored
 
 pytestmark = pytest.mark.slow
 torch, transformers = tiny.torch, tiny.transformers

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from fullbench.cli.app import app
 from fullbench.judges.critic_prompts import RULES, wording
-from fullbench.training.critic.asking import Asking
-from fullbench.training.critic.description import Critic
-from fullbench.training.critic.encoding import Encoder
-from fullbench.training.critic.ruling import CutJudge
-from fullbench.training.critic.scored import from_files, scored
+from fullbench.training.critic.data.prompts import Asking
+from fullbench.training.critic.critic_metadata import Critic
+from fullbench.training.critic.data.encoding import Encoder
+from fullbench.training.critic.critic_judge import CutJudge
+from fullbench.training.critic.data.scored_answers import from_files, scored
 from tests.journeys.commands import write_rows
 
 TASKS = ["Counting", "OCR", "Writing", "Coherence", "no such task"]
@@ -185,7 +185,7 @@ def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(ser
     """A small Llama is really trained and tried: its tokens are those of the words that a server is sent."""
     pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")
     from fullbench.models.local import transformers_model
-    from fullbench.training.critic import encoding
+    from fullbench.training.critic.data import encoding
     from tests.training.critic import tiny
 
     url, asked = server

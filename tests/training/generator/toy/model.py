@@ -17,7 +17,7 @@ from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
-from fullbench.training.generator.planes import png_of
+from fullbench.training.generator.picture_tensors import png_of
 
 if TYPE_CHECKING:
     from tests.training.generator.toy.sheet_generator import SheetGenerator

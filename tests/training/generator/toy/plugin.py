@@ -17,8 +17,8 @@ from fullbench.models.model_specs import read_options
 from fullbench.core import plugin_entry_points
 from fullbench.core.model import Model
 from fullbench.core.picture import Picture
-from fullbench.training.generator import loop, trainees
-from fullbench.training.generator.planes import pixels_of
+from fullbench.training.generator import feedback_loop, trainable
+from fullbench.training.generator.picture_tensors import pixels_of
 from tests.training.generator.toy.model import OPTIONS, SheetModel
 
 ROOT = Path(__file__).parents[4]
@@ -47,10 +47,10 @@ class SheetTrainee:
         return f"toy:{folder}"
 
 
-def toy_trainee(model: Model, lora: int) -> trainees.Trainee:
+def toy_trainee(model: Model, lora: int) -> trainable.Trainee:
     """Return the trainee of a toy generator, and of any other model what fullbench itself returns."""
     if not isinstance(model, SheetModel):
-        return trainees.trainee(model, lora)
+        return trainable.trainee(model, lora)
     if lora:
         raise InputError("the toy generator is tuned as a whole; leave out --lora")
     return SheetTrainee(model)
@@ -59,7 +59,7 @@ def toy_trainee(model: Model, lora: int) -> trainees.Trainee:
 def toy_model(name: str, options: Mapping[str, str]) -> Model:
     """Return the contestant `toy:FOLDER`, and make it tunable."""
     # `tune` knows pipelines of diffusers only. The patch is here so that it also holds in processes that tests start.
-    loop.trainee = toy_trainee
+    feedback_loop.trainee = toy_trainee
     return SheetModel(Path(name), **read_options(f"toy:{name}", options, OPTIONS))
 
 
@@ -74,7 +74,7 @@ def toy_plugin(tmp_path_factory, monkeypatch) -> Iterator[None]:
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
-    monkeypatch.setattr(loop, "trainee", loop.trainee)
+    monkeypatch.setattr(feedback_loop, "trainee", feedback_loop.trainee)
     _forget_entry_points()
     yield
     _forget_entry_points()

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from fullbench.errors import InputError
-from fullbench.training.generator.planes import png_of
+from fullbench.training.generator.picture_tensors import png_of
 from tests.training.generator.toy.network import Denoiser, Shape, words_of
 from tests.training.generator.toy.sheets import MOST, SIZE, Painter, prompts_for
 

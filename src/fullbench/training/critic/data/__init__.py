@@ -1,0 +1,1 @@
+"""Training data of a critic: prompts, scored answers, tensors."""

@@ -1,0 +1,1 @@
+"""Training loop of a critic."""

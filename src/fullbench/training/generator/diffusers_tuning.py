@@ -1,0 +1,108 @@
+"""A pipeline of `diffusers` on its way through tuning: all weights of its network, or adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fullbench.errors import InputError, MissingExtra
+from fullbench.models.local.diffusers_pipeline import PipelineModel
+from fullbench.core.picture import Picture
+from fullbench.training.generator.diffusers_families import TunablePipeline, family_of
+from fullbench.training.generator.picture_tensors import pixels_of
+
+_ADAPTED = ["to_q", "to_k", "to_v", "to_out.0"]
+
+
+class _WithoutAdapters:
+    """A network with adapters as it was before them, without a second copy of its weights."""
+
+    def __init__(self, network: Any) -> None:
+        self._network, self.config = network, network.config
+
+    def __call__(self, *args: Any, **more: Any) -> Any:
+        self._network.disable_adapters()
+        try:
+            return self._network(*args, **more)
+        finally:
+            self._network.enable_adapters()
+
+
+@dataclass(eq=False)
+class PipelineTrainee:
+    """A pipeline that is tuned: all weights of its network, or adapters of rank `lora`."""
+
+    model: PipelineModel
+    lora: int = 0
+
+    @cached_property
+    def _pipeline(self) -> Any:
+        pipeline = self.model.load()
+        family_of(pipeline)
+        return pipeline
+
+    @property
+    def _part(self) -> str:
+        return family_of(self._pipeline).part
+
+    def _tunable(self, network: Any) -> TunablePipeline:
+        family = family_of(self._pipeline)
+        return family(self.model, self._pipeline, network, self._vae, str(self._pipeline.device))
+
+    @cached_property
+    def _vae(self) -> Any:
+        """The autoencoder in single precision: that of Stable Diffusion XL overflows in half."""
+        return deepcopy(self._pipeline.vae).float().eval().requires_grad_(requires_grad=False)
+
+    def _copy(self) -> Any:
+        network = deepcopy(getattr(self._pipeline, self._part))
+        return network.float().eval().requires_grad_(requires_grad=False)
+
+    @cached_property
+    def tunable(self) -> TunablePipeline:
+        network = self._copy()
+        if self.lora:
+            try:
+                from peft import LoraConfig
+            except ImportError as error:
+                raise MissingExtra("tuning with adapters", "train") from error
+            # Adapters begin at the same numbers in every process, so that a run that was killed goes on as it began.
+            with torch.random.fork_rng():
+                torch.manual_seed(0)
+                network.add_adapter(LoraConfig(r=self.lora, lora_alpha=self.lora, target_modules=_ADAPTED))
+        else:
+            network.requires_grad_(requires_grad=True)
+        return self._tunable(network)
+
+    def base(self) -> TunablePipeline:
+        return self._tunable(_WithoutAdapters(self.tunable.network) if self.lora else self._copy())
+
+    def encode(self, pictures: Sequence[Picture]) -> Any:
+        """Latents, as the autoencoder gives them in the mean."""
+        rows = [self.tunable.latents(pixels_of(picture)[None])[0].cpu() for picture in pictures]
+        if len({row.shape for row in rows}) > 1:
+            raise InputError("the pictures have different sizes; draw them all in one (?size=WIDTHxHEIGHT)")
+        return torch.stack(rows)
+
+    def save(self, folder: Path) -> str:
+        """The whole pipeline with the tuned network; adapters are also written by themselves, in `lora`."""
+        network, part = self.tunable.network, self._part
+        if self.lora:
+            from diffusers.utils import convert_state_dict_to_diffusers
+            from peft.utils import get_peft_model_state_dict
+
+            layers = convert_state_dict_to_diffusers(get_peft_model_state_dict(network))
+            type(self._pipeline).save_lora_weights(folder / "lora", **{f"{part}_lora_layers": layers})
+            network.fuse_lora()
+            network.unload_lora()
+        before = getattr(self._pipeline, part)
+        setattr(self._pipeline, part, network.to(before.dtype))
+        self._pipeline.save_pretrained(folder)
+        setattr(self._pipeline, part, before)
+        return f"diffusers:{folder}"
