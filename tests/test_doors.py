@@ -109,8 +109,8 @@ small_paper = Benchmark(name="small_paper", paper="a small one", items=items, ca
 methods = object()
 '''
 KIND = """
-from fullbench.web.people import forms
-from fullbench.web.people.kinds import Grade
+from fullbench.web.campaigns.votes import vote_form_fields as forms
+from fullbench.web.campaigns.tasks.task_kinds import Grade
 
 
 class Stars(Grade):
@@ -222,7 +222,7 @@ def test_a_command_that_does_not_load_says_so_and_harms_no_other(call):
 
 def test_a_kind_of_task_of_a_plugin_is_offered_to_people(call):
     code = """
-from fullbench.web.people.kinds import kind_of, kinds
+from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds
 assert list(kinds())[:2] == ["pair", "score"] and "stars" in kinds()
 assert kind_of("stars").title == "Give stars"
 """

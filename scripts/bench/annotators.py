@@ -23,12 +23,12 @@ from typing import Any
 from sqlalchemy import Engine, insert, select
 
 from fullbench import Item, Response
-from fullbench.web.accounts import tokens, users
-from fullbench.web.accounts.tables import users as users_table
+from fullbench.web.accounts import api_tokens, users
+from fullbench.web.accounts.account_tables import users as users_table
 from fullbench.web.database import engine_for, reading, upgrade, writing
-from fullbench.web.people import studies
-from fullbench.web.people.content import Content
-from fullbench.web.people.tables import slots, tasks, votes
+from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.campaigns.campaign_tables import slots, tasks, votes
 
 
 @dataclass
@@ -56,14 +56,14 @@ class Site:
         engine = self.engine
         upgrade(engine)
         with writing(engine) as connection:
-            made = studies.create(connection, studies.Plan("load", "pair", votes=redundancy))
-            studies.add(connection, made, (_pair(number) for number in range(count // redundancy)))
+            made = campaigns.create(connection, campaigns.Plan("load", "pair", votes=redundancy))
+            campaigns.add(connection, made, (_pair(number) for number in range(count // redundancy)))
             self.study = made.id
             for number in range(people):
                 user = users.User(f"{number:016x}", f"person {number}", "annotator", at=time.time())
                 row = {"id": user.id, "rater": user.id, "name": user.name, "name_key": user.name, "role": user.role}
                 connection.execute(insert(users_table).values(**row, disabled=False, at=user.at, password="-"))
-                self.secrets.append(tokens.make(connection, user, "load", "write")[1])
+                self.secrets.append(api_tokens.make(connection, user, "load", "write")[1])
         engine.dispose()
 
     def start(self) -> None:

@@ -23,19 +23,21 @@ from tests.postgres import Postgres
 from tests.web.conftest import Live, add_person, start_live
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.accounts import sessions, tokens
+from fullbench.web.accounts import sessions, api_tokens
 from fullbench.web.database import engine_for, reading, upgrade, writing
-from fullbench.web.guard import SESSION
-from fullbench.web.results import boards, cards, case_list, case_rows, catalogue, listing, panels, refreshing
-from fullbench.web.results.filters import Filter
-from fullbench.web.results.places import judge_name
+from fullbench.web.page_access import SESSION
+from fullbench.web.results.boards import board_store, judge_cards
+from fullbench.web.results.lists import case_list, case_list as case_rows, verdict_list
+from fullbench.web.results.catalogue import fill_catalogue, panel_verdicts, catalogue_updater
+from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.results.site.page_urls import judge_name
 from scripts.bench import Row, Target, web_ledger
 from scripts.bench.web_ledger import JUDGES, PAIRED, SCORED
 
 DATABASES = os.environ.get("FULLBENCH_BENCH_DATABASES", "sqlite,postgresql").split(",")
 COUNT = int(os.environ.get("FULLBENCH_BENCH_VERDICTS", "1000000"))
 TIMES = 20
-PANEL = panels.Panel("three", "majority", ("judge-0", "judge-1", "judge-2"))
+PANEL = panel_verdicts.Panel("three", "majority", ("judge-0", "judge-1", "judge-2"))
 SOON, CPU = Target(300, of="ours"), Target(100, of="ours")
 """What a page may take at most, in milliseconds."""
 
@@ -81,7 +83,7 @@ class Client:
         with writing(live.engine) as connection:
             user = add_person(connection, "bench", "viewer")
             cookie = sessions.start(connection, user)
-            _, token = tokens.make(connection, user, "bench", "read")
+            _, token = api_tokens.make(connection, user, "bench", "read")
         self._headers = {"Cookie": f"{SESSION}={cookie}"}
         self._script = {"Authorization": f"Bearer {token}"}
 
@@ -107,7 +109,7 @@ class Client:
 
 def pages(case: str, half: int) -> dict[str, str]:
     """Every kind of page, by what it is; `case` is the key of a case, `half` a meeting in the middle of the list."""
-    board = boards.board_name(PAIRED, "judge-3", "overall")
+    board = board_store.board_name(PAIRED, "judge-3", "overall")
     card, chinese, common = judge_name("judge-3"), quote("比较"), quote("更准确")
     last = f"judge-{JUDGES - 1}"
     lists = {
@@ -153,8 +155,8 @@ def pages(case: str, half: int) -> dict[str, str]:
         "first page of one task": f"/?task={quote('task:')}{chinese}",
         "leaderboard of 100 contestants": f"/boards/{board}",
         "leaderboard in Chinese": f"/boards/{board}#zh",
-        "leaderboard of people": f"/boards/{boards.board_name(PAIRED, 'human', 'overall')}",
-        "leaderboard of a panel": f"/boards/{boards.board_name(PAIRED, PANEL.judge, 'overall')}",
+        "leaderboard of people": f"/boards/{board_store.board_name(PAIRED, 'human', 'overall')}",
+        "leaderboard of a panel": f"/boards/{board_store.board_name(PAIRED, PANEL.judge, 'overall')}",
         "chart": f"/boards/{board}/charts/0-0.svg",
         "judges": "/judges",
         "judge card": f"/judges/{card}",
@@ -180,7 +182,7 @@ def _serving(folder: Path, ledger: Path, database: str, *behind: int) -> list[Ro
         quiet(live.process.pid)
         client = Client(live)
         with reading(live.engine) as connection:
-            newest = case_list.page(connection, Filter(), listing.count(connection, Filter())).meetings[0]
+            newest = case_list.page(connection, Filter(), verdict_list.count(connection, Filter())).meetings[0]
             case = case_rows.case_rows(connection, [newest])[0].case
         made = []
         for what, path in pages(case, newest // 2).items():
@@ -206,17 +208,17 @@ def _filling(ledger: Path, database: str, written: float) -> list[Row]:
     upgrade(engine)
     with Ledger(ledger, read_only=True) as book:
         spent = time.process_time()
-        filled = _timed(lambda: catalogue.fill(engine, book))
+        filled = _timed(lambda: fill_catalogue.fill(engine, book))
         spent = time.process_time() - spent
         with writing(engine) as connection:
-            panels.add(connection, PANEL.name, PANEL.rule, PANEL.judges)
-        ruled = _timed(lambda: panels.derive(engine, book))
-        while not catalogue.settle(engine):
+            panel_verdicts.add(connection, PANEL.name, PANEL.rule, PANEL.judges)
+        ruled = _timed(lambda: panel_verdicts.derive(engine, book))
+        while not fill_catalogue.settle(engine):
             pass
         with reading(engine) as connection:
-            due = len(boards.headings(connection))
-        figured = _timed(lambda: refreshing.refresh(engine, book))
-        carded = _timed(lambda: cards.refresh(engine, book))
+            due = len(board_store.headings(connection))
+        figured = _timed(lambda: catalogue_updater.refresh(engine, book))
+        carded = _timed(lambda: judge_cards.refresh(engine, book))
     engine.dispose()
     timed = {
         f"filling the catalogue with {COUNT:,} verdicts": filled,

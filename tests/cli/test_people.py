@@ -12,8 +12,9 @@ from fullbench.cli import main
 from fullbench.files.item_files import read_rows
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, writing
-from fullbench.web.people import queue, studies, voting
-from fullbench.web.people.queue import Desk, Lease
+from fullbench.web.campaigns.votes import task_queue, vote_storage
+from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.votes.task_queue import Desk, Lease
 
 ITEMS = [{"id": f"q{n}", "question": f"{n}? 几？"} for n in range(3)]
 ANSWERS = [{"item": f"q{n}", "contestant": name, "text": name} for n in range(3) for name in ("red", "blue")]
@@ -56,10 +57,10 @@ def test_from_files_to_a_ledger(folder, fullbench):
     assert "2 tasks, 0 trial tasks, 1 known answers" in made.stderr
     engine = engine_for(f"sqlite:///{folder / 'fullbench-web' / 'web.sqlite'}")
     with writing(engine) as connection:
-        desk = Desk(connection, studies.named(connection, "red or blue"), "ann", 1.0)
-        while isinstance(lease := queue.take(desk), Lease):
+        desk = Desk(connection, campaigns.named(connection, "red or blue"), "ann", 1.0)
+        while isinstance(lease := task_queue.take(desk), Lease):
             names = [lease.content.responses[place].contestant for place in lease.shown]
-            voting.vote(desk, lease.token, key=lease.token, fields={"best": str(names.index("red"))})
+            vote_storage.vote(desk, lease.token, key=lease.token, fields={"best": str(names.index("red"))})
     engine.dispose()
     assert fullbench("export", "red or blue", "--to", "votes.jsonl").code == 0
     rows = [row for _, row in read_rows(folder / "votes.jsonl")]

@@ -21,7 +21,7 @@ def openapi(folder: Path) -> dict[str, Any]:
     from starlette.testclient import TestClient
 
     from fullbench.web.app import create_app
-    from fullbench.web.settings import Settings
+    from fullbench.web.site_settings import Settings
 
     made = create_app(Settings(f"sqlite:///{folder / 'web.sqlite'}", data=folder / "data"))
     try:

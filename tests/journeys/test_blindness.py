@@ -15,7 +15,7 @@ from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
 from fullbench.files.item_files import write_items
 from fullbench.core.verdict import Circumstances
 from fullbench.web.app import _routers
-from fullbench.web.guard import SESSION
+from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site, column, shown, tables
 from tests.making import png
 from tests.waiting import until

@@ -20,10 +20,12 @@ from fullbench.analysis.views.panel_verdicts import rulings
 from fullbench.core.verdict import Verdict
 from fullbench.web.app import create_app
 from fullbench.web.database import reading
-from fullbench.web.results import boards as site_boards
-from fullbench.web.results import cards, listing, updater
-from fullbench.web.results.filters import Filter
-from fullbench.web.settings import Settings
+from fullbench.web.results.boards import board_store as site_boards
+from fullbench.web.results.boards import judge_cards
+from fullbench.web.results.lists import verdict_list
+from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.site_settings import Settings
 
 ITEMS = 14
 MEMBERS = ("length", "chance?seed=1", "reference")
@@ -238,12 +240,12 @@ def test_the_site_has_a_panels_board_card_and_rulings(ran, report, tmp_path):
     site = create_app(settings)
     try:
         for _ in range(2):  # what is there is not entered again
-            updater.update(site.state.engine, site.state.ledger)
+            catalogue_updater.update(site.state.engine, site.state.ledger)
         with reading(site.state.engine) as connection:
             board = site_boards.find(connection, site_boards.board_name("三人", "panel:mean", "流畅"))
-            listed = listing.count(connection, Filter(study="三人", judge="panel:mean", criterion="流畅")).n
-            lost = listing.count(connection, Filter(study="三人", judge="panel:mean", criterion="流畅", fault="any")).n
-            card = cards.find(connection, "三人", "panel:mean")
+            listed = verdict_list.count(connection, Filter(study="三人", judge="panel:mean", criterion="流畅")).n
+            lost = verdict_list.count(connection, Filter(study="三人", judge="panel:mean", criterion="流畅", fault="any")).n
+            card = judge_cards.find(connection, "三人", "panel:mean")
     finally:
         site.state.engine.dispose()
         site.state.ledger.close()

@@ -13,8 +13,8 @@ from scipy.optimize import minimize
 from fullbench import Case, Item, Ledger, Response, Score, Verdict
 from fullbench.studies.leaderboards.withheld_test_sets import marked, published
 from fullbench.web.app import create_app
-from fullbench.web.results.updater import update
-from fullbench.web.settings import Settings
+from fullbench.web.results.catalogue.catalogue_updater import update
+from fullbench.web.site_settings import Settings
 from tests.journeys.commands import cells, cli, read_jsonl, write_rows
 from tests.scripted_server import ScriptedServer
 from tests.web.api.test_api import Script

@@ -8,7 +8,7 @@ import pytest
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verdict
 from fullbench.files.item_files import read_items, read_rows, write_items
 from fullbench.studies.authoring.reworded_questions import REASONS
-from fullbench.web.guard import SESSION
+from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site
 from tests.making import png
 

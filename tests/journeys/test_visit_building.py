@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from fullbench import Item, Ledger, Picture
 from fullbench.files.item_files import read_items, write_items
-from fullbench.web.guard import SESSION
+from fullbench.web.page_access import SESSION
 from tests.journeys.commands import read_jsonl, write_rows
 from tests.journeys.voting import Site, asked, column, shown
 from tests.making import png

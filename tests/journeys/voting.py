@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from fullbench.cli.app import app
 from fullbench.errors import FullbenchError
-from fullbench.web.accounts import tokens
-from fullbench.web.accounts.tables import users as users_table
+from fullbench.web.accounts import api_tokens
+from fullbench.web.accounts.account_tables import users as users_table
 from fullbench.web.database import reading, writing
-from fullbench.web.people import studies
+from fullbench.web.campaigns import campaigns
 from tests.web.conftest import add_person, start_live
 
 Choose = Callable[[str, dict], Mapping[str, str]]
@@ -65,7 +65,7 @@ class Site:
         if name not in self._clients:
             with writing(self.live.engine) as connection:
                 user = add_person(connection, name, role)
-                _, secret = tokens.make(connection, user, "test", "write", 1)
+                _, secret = api_tokens.make(connection, user, "test", "write", 1)
             headers = {"Authorization": f"Bearer {secret}"}
             self._clients[name] = httpx.Client(base_url=self.live.url, headers=headers, timeout=60)
         return self._clients[name]
@@ -77,7 +77,7 @@ class Site:
     def study(self, name: str) -> str:
         """The id of a campaign."""
         with reading(self.live.engine) as connection:
-            return studies.named(connection, name).id
+            return campaigns.named(connection, name).id
 
     def vote(self, campaign: str, names: list[str], choose: Choose) -> int:
         """Everybody votes on all that they are given, in turn; how many votes were taken."""

@@ -17,11 +17,11 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from fullbench.web.accounts import passwords, sessions, users
-from fullbench.web.accounts.tables import users as users_table
+from fullbench.web.accounts.account_tables import users as users_table
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, upgrade, writing
-from fullbench.web.guard import SESSION
-from fullbench.web.settings import Settings
+from fullbench.web.page_access import SESSION
+from fullbench.web.site_settings import Settings
 from tests.ports import free_port
 
 PASSWORD = "a long sentence of mine"
@@ -133,7 +133,7 @@ _hash: list[str] = []
 def add_person(connection, name: str, role: str) -> users.User:
     from sqlalchemy import insert
 
-    from fullbench.web.accounts.secrets import new_id
+    from fullbench.web.accounts.random_ids_and_digests import new_id
 
     if not _hash:
         _hash.append(passwords.hashed(PASSWORD))

@@ -23,10 +23,11 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.web.app import create_app
 from fullbench.web.database import reading, writing
-from fullbench.web.people import studies
-from fullbench.web.people.content import Content, parts_json
-from fullbench.web.results import panels, requests, updater
-from fullbench.web.settings import Settings
+from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.tasks.task_content import Content, parts_json
+from fullbench.web.results.catalogue import panel_verdicts, catalogue_updater
+from fullbench.web.results.actions import rejudge_requests
+from fullbench.web.site_settings import Settings
 from tests.making import png
 from tests.web.conftest import person, signed_in
 
@@ -166,13 +167,13 @@ def site(tmp_path_factory):
                 ledger.add(case, *(verdict(case, judge, draw) for judge in ("稳重", *PEOPLE)))
     settings = Settings(f"sqlite:///{folder / 'web.sqlite'}", str(folder / "账本"), data=folder / "data")
     app = create_app(settings)
-    updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update(app.state.engine, app.state.ledger)
     with writing(app.state.engine) as connection:
-        panels.add(connection, "两位", "mean", ["稳重", "古怪"])
-        panels.add(connection, "三位", "majority", list(JUDGES))
-    updater.update(app.state.engine, app.state.ledger)
+        panel_verdicts.add(connection, "两位", "mean", ["稳重", "古怪"])
+        panel_verdicts.add(connection, "三位", "majority", list(JUDGES))
+    catalogue_updater.update(app.state.engine, app.state.ledger)
     with writing(app.state.engine) as connection:
-        panels.close(connection, "三位")
+        panel_verdicts.close(connection, "三位")
     yield app
     app.state.engine.dispose()
     app.state.ledger.close()
@@ -237,8 +238,8 @@ def work_a_little(site, annotator) -> None:
     """A study of every kind, and a vote in each; the second task is left."""
     for number, (kind, answer) in enumerate(ANSWERS.items()):
         with writing(site.state.engine) as connection:
-            made = studies.create(connection, studies.Plan(name=f"研究{number}", kind=kind))
-            studies.add(connection, made, [content(kind, number) for number in range(2)])
+            made = campaigns.create(connection, campaigns.Plan(name=f"研究{number}", kind=kind))
+            campaigns.add(connection, made, [content(kind, number) for number in range(2)])
         task = annotator.get(f"/work/{made.id}").text
         fields = dict(re.findall(r'<input type="hidden" name="(lease|key|replaces|started)" value="([^"]*)"', task))
         assert annotator.submit(f"/work/{made.id}/vote", {**fields, **answer}).status_code == 303, kind
@@ -249,11 +250,11 @@ def ask_for_judgements(site) -> None:
     key = next(iter(site.state.ledger.verdicts("稳重"))).case
     viewer = person(site, "观众", "viewer")
     with writing(site.state.engine) as connection:
-        for state, judge in zip(requests.STATES, (*JUDGES, "甲", "乙"), strict=True):
-            assert requests.ask(connection, viewer, key, judge, "看起来不对")
-            newest = requests.page(connection, state="open")[0]
+        for state, judge in zip(rejudge_requests.STATES, (*JUDGES, "甲", "乙"), strict=True):
+            assert rejudge_requests.ask(connection, viewer, key, judge, "看起来不对")
+            newest = rejudge_requests.page(connection, state="open")[0]
             beat = time.time() + 1000 if state == "queued" else None
-            requests.change(
+            rejudge_requests.change(
                 connection, newest.id, "open", state="queued" if state == "interrupted" else state, beat=beat
             )
 
@@ -265,7 +266,7 @@ def act(site, organiser, annotator) -> None:
     for change in ("viewer", "close", "open", "annotator"):
         organiser.submit(f"/people/{annotator.user.id}", {"change": change})
     with reading(site.state.engine) as connection:
-        study = next(one for one in studies.listed(connection) if one.kind_name == "pair")
+        study = next(one for one in campaigns.listed(connection) if one.kind_name == "pair")
     organiser.submit(f"/organise/{study.id}/guidelines", {"guidelines": "请认真看图。"})
     organiser.submit(f"/organise/{study.id}/state", {"to": "closed"})
     organiser.submit(f"/organise/{study.id}/keep", {})
@@ -304,7 +305,7 @@ def test_no_page_says_anything_in_english(site):
     wrong |= refused(organiser)
     act(site, organiser, annotator)
     starts = ["/", "/people", "/audit", "/account", "/api", "/panels", "/organise", "/organise/new"]
-    starts += [f"/requests?state={state}" for state in requests.STATES]
+    starts += [f"/requests?state={state}" for state in rejudge_requests.STATES]
     starts += ["/nowhere", "/cases/x", "/verdicts?fault=x", "/verdicts?shown=x", "/boards/x", "/join/nothing"]
     more, kinds = walk(organiser, starts)
     told = [f"{path}: {text!r}" for path, texts in (wrong | more).items() for text in texts]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from fullbench.web.pages import static_file, static_url
-from fullbench.web.results.site import STATIC
+from fullbench.web.page_rendering import static_file, static_url
+from fullbench.web.results.site.static_site import STATIC
 
 FONTS = ("roboto-regular.woff2", "roboto-bold.woff2")
 

@@ -15,9 +15,10 @@ import pytest
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.results import catalogue, listing, updater
-from fullbench.web.results.filters import Filter
-from fullbench.web.settings import Settings
+from fullbench.web.results.catalogue import fill_catalogue, catalogue_updater
+from fullbench.web.results.lists import verdict_list
+from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.site_settings import Settings
 from tests.waiting import until
 from tests.web.conftest import Visitor, start_live
 from tests.web.results import making
@@ -45,14 +46,14 @@ def test_it_is_not_ready_before_the_ledger_is_read_in_and_says_how_far_it_is(tmp
     with Ledger(path, read_only=True) as ledger:
         before = visitor.get("/ready")
         assert (before.status_code, before.json()["percent"]) == (503, 0)
-        catalogue.fill(app.state.engine, ledger, batch=20, most=40)
+        fill_catalogue.fill(app.state.engine, ledger, batch=20, most=40)
         halfway = visitor.get("/ready")
         assert halfway.status_code == 503
         total = len(list(ledger.since(0, 10_000)))
         assert halfway.json()["percent"] == 100 * 40 // total
         assert f"({halfway.json()['percent']} % so far)" in visitor.get("/").text
         assert visitor.get("/health").status_code == 200
-        updater.update(app.state.engine, ledger)
+        catalogue_updater.update(app.state.engine, ledger)
     assert visitor.get("/ready").json() == {"status": "ok", "read_in": total, "of": total, "percent": 100}
     assert "so far" not in visitor.get("/").text
     with Ledger(path) as ledger:
@@ -70,10 +71,10 @@ def test_a_server_that_is_killed_while_it_reads_in_goes_on_where_it_was(tmp_path
     engine = engine_for(url)
     upgrade(engine)
     with Ledger(path, read_only=True) as ledger:
-        catalogue.fill(engine, ledger, batch=20, most=20)
+        fill_catalogue.fill(engine, ledger, batch=20, most=20)
         total = len(list(ledger.since(0, 10_000)))
     with reading(engine) as connection:
-        early = listing.page(connection, Filter(), size=5).lines
+        early = verdict_list.page(connection, Filter(), size=5).lines
     live = start_live(tmp_path, "--ledger", str(path), "--public")
     live.process.send_signal(signal.SIGKILL)
     live.process.wait(timeout=60)
@@ -83,8 +84,8 @@ def test_a_server_that_is_killed_while_it_reads_in_goes_on_where_it_was(tmp_path
         until(lambda: asked(f"{again.url}/ready")[0] == 200)
         assert asked(f"{again.url}/ready")[1]["read_in"] == total
         with reading(engine) as connection:
-            assert listing.count(connection, Filter()).n == total, "each verdict once"
-            assert listing.page(connection, Filter(), after=early[-1].id - 1, size=5).lines[-1].id == early[-1].id
+            assert verdict_list.count(connection, Filter()).n == total, "each verdict once"
+            assert verdict_list.page(connection, Filter(), after=early[-1].id - 1, size=5).lines[-1].id == early[-1].id
     finally:
         stop(again)
         engine.dispose()

@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from fullbench.web import events
-from fullbench.web.accounts import audit
+from fullbench.web import live_events
+from fullbench.web.accounts import audit_log
 from fullbench.web.database import reading, writing
 from tests import tls_proxy
 from tests.browsing import PATIENCE, follow
@@ -106,7 +106,7 @@ def test_signing_in_keeps_cookies_to_https_and_knows_the_client(site):
     jar = sign_in(site)
     assert site.ask("GET", "/people", cookies=jar)[0].status == 200
     with reading(site.live.engine) as connection:
-        seen = {act.address for act in audit.page(connection) if act.action == "signed in"}
+        seen = {act.address for act in audit_log.page(connection) if act.action == "signed in"}
     assert seen == {FROM}
 
 
@@ -141,7 +141,7 @@ def test_news_come_through_at_once(site):
     assert answer.readline() == b"retry: 2000\n"
     for number in range(3):
         with writing(site.live.engine) as writer:
-            events.publish(writer, "public/boards", {"新": number})
+            live_events.publish(writer, "public/boards", {"新": number})
         while not (line := answer.readline()).startswith(b"data:"):
             pass
         assert f'"新": {number}' in line.decode()

@@ -20,11 +20,11 @@ from fullbench.reports.html_page import Exhibit, Section, page
 from fullbench.studies.judge_and_model_specs import judge
 from fullbench.web.app import create_app
 from fullbench.web.database import writing
-from fullbench.web.people import studies
-from fullbench.web.people.content import Content
-from fullbench.web.results import updater
-from fullbench.web.results.site import Wish, export
-from fullbench.web.settings import Settings
+from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.site.static_site import Wish, export
+from fullbench.web.site_settings import Settings
 from tests.fake_server import FakeServer
 from tests.marked_pictures import all_marked, drawn, holds_mark, jpeg, png, seen_of
 from tests.web.api.test_api import Script
@@ -75,8 +75,8 @@ def fetched_pictures(visitor: Visitor, *texts: str) -> int:
 
 def test_the_annotation_page_names_no_generator(app, annotator):
     with writing(app.state.engine) as connection:
-        made = studies.create(connection, studies.Plan(name="all", kind="rank"))
-        studies.add(connection, made, [Content(ITEM, (*RESPONSES, BROKEN_RESPONSE))])
+        made = campaigns.create(connection, campaigns.Plan(name="all", kind="rank"))
+        campaigns.add(connection, made, [Content(ITEM, (*RESPONSES, BROKEN_RESPONSE))])
     text = annotator.get(f"/work/{made.id}").text
     assert not holds_mark(text.encode())
     assert fetched_pictures(annotator, text) == 16, "seven answers and the item, small and whole"
@@ -84,8 +84,8 @@ def test_the_annotation_page_names_no_generator(app, annotator):
 
 def test_the_task_of_the_api_names_no_generator(app):
     with writing(app.state.engine) as connection:
-        made = studies.create(connection, studies.Plan(name="all", kind="pair"))
-        studies.add(connection, made, [Content(ITEM, RESPONSES[:2])])
+        made = campaigns.create(connection, campaigns.Plan(name="all", kind="pair"))
+        campaigns.add(connection, made, [Content(ITEM, RESPONSES[:2])])
     with Script(app, "ann", "annotator") as script:
         task = script.post(f"/api/v1/studies/{made.id}/next", json={}).json()
         text = json.dumps(task)
@@ -99,7 +99,7 @@ def test_the_task_of_the_api_names_no_generator(app):
 
 def test_public_pages_name_no_generator(settings):
     app = create_app(replace(settings, public=True))
-    updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update(app.state.engine, app.state.ledger)
     with Visitor(app) as visitor:
         cases = [one for one in addresses(visitor.get("/verdicts").text) if one.startswith("/cases/")]
         assert len(cases) >= len(RESPONSES)
@@ -109,8 +109,8 @@ def test_public_pages_name_no_generator(settings):
 
 
 def test_a_whole_picture_has_its_version_in_the_address_and_an_etag(app, viewer):
-    from fullbench.web.pictures import VERSION, picture_url
-    from fullbench.web.prose import guideline
+    from fullbench.web.picture_serving import VERSION, picture_url
+    from fullbench.web.rich_text import guideline
 
     assert picture_url(PLAIN.digest) == f"/pictures/{PLAIN.digest}?v={VERSION}"
     for address in (f"/pictures/{PLAIN.digest}", picture_url(PLAIN.digest)):

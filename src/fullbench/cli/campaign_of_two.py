@@ -22,10 +22,10 @@ class Campaign:
     data: Path
 
     def _known(self) -> bool:
-        from fullbench.web.people import studies
+        from fullbench.web.campaigns import campaigns
 
         with opened(settings_of(self.database, self.data)) as connection:
-            return any(study.name == self.name for study in studies.listed(connection, count=10_000))
+            return any(study.name == self.name for study in campaigns.listed(connection, count=10_000))
 
     def take_votes(self) -> None:
         """Put the votes that there are into the ledger. Where the campaign is not open yet, say so now if it could not
@@ -47,8 +47,8 @@ class Campaign:
         if self._known():
             return
         from fullbench.ledger.ledger import Ledger
-        from fullbench.web.people.importing import Material
-        from fullbench.web.people.studies import Plan
+        from fullbench.web.campaigns.create.campaign_from_data import Material
+        from fullbench.web.campaigns.campaigns import Plan
 
         settings = settings_of(self.database, self.data)
         plan = Plan(self.name, "pair", "", self.criterion, votes=self.votes)

@@ -39,30 +39,31 @@ def cancel(name: NameArgument, database: DatabaseOption = None, data: DataOption
     """Cancel the creation of a study's tasks. Nothing of the study remains."""
     settings = settings_of(database, data)
     from fullbench.web.database import writing
-    from fullbench.web.people import creation, studies
+    from fullbench.web.campaigns.create import task_creation
+    from fullbench.web.campaigns import campaigns
 
     with opened_database(settings) as engine:
         with writing(engine) as connection:
-            study = studies.named(connection, name)
-            if not (study.stage == "creating" and creation.cancel(connection, study.id)):
+            study = campaigns.named(connection, name)
+            if not (study.stage == "creating" and task_creation.cancel(connection, study.id)):
                 raise InputError(f"All tasks of {name!r} are created, so nothing can be cancelled.")
-        creation.run(engine, study.id)
+        task_creation.run(engine, study.id)
     say(f"The creation of {name!r} is cancelled, and its tasks are removed.")
 
 
 def _state(name: str, state: str, database: str | None, data: DataOption) -> None:
     settings = settings_of(database, data)
     from fullbench.web.database import reading, writing
-    from fullbench.web.people import studies
+    from fullbench.web.campaigns import campaigns
 
     with opened_database(settings) as engine:
         with reading(engine) as connection:
-            study = studies.named(connection, name)
+            study = campaigns.named(connection, name)
         if state == "open" and study.stage == "creating":
             run_creation(engine, study.id)
         with writing(engine) as connection:
-            study = studies.named(connection, name)
-            studies.set_state(connection, study.id, "open" if state == "open" else "closed")
+            study = campaigns.named(connection, name)
+            campaigns.set_state(connection, study.id, "open" if state == "open" else "closed")
     say(f"The study {name!r} is {state}.")
 
 
@@ -97,15 +98,16 @@ def set_(
         fullbench people set "which answer" --results --reference
     """
     settings = settings_of(database, data)
-    from fullbench.web.people import guides, studies
+    from fullbench.web.campaigns.tasks import guidelines
+    from fullbench.web.campaigns import campaigns
 
     changes = {"results": results, "reference": reference, "reason": reason, "confirm": confirm, "assigned": assigned}
     with opened(settings) as connection:
-        study = studies.named(connection, name)
+        study = campaigns.named(connection, name)
         chosen: dict[str, bool | str] = {key: value for key, value in changes.items() if value is not None}
         if paper is not None:
-            chosen["paper"] = guides.checked(paper, study.kind_name)
-        options = studies.set_options(connection, study, chosen)
+            chosen["paper"] = guidelines.checked(paper, study.kind_name)
+        options = campaigns.set_options(connection, study, chosen)
     said = ", ".join(f"{key}: {'yes' if options.get(key) else 'no'}" for key in changes)
     say(f"The study {name!r}: {said}.")
 
@@ -124,9 +126,9 @@ def assign(
         fullbench people assign "which answer" ann bob
     """
     settings = settings_of(database, data)
-    from fullbench.web.people import members, studies
+    from fullbench.web.campaigns import campaign_members, campaigns
 
     with opened(settings) as connection:
-        study = studies.named(connection, name)
-        new = members.assign(connection, study, person)
+        study = campaigns.named(connection, name)
+        new = campaign_members.assign(connection, study, person)
     say(f"{new} people were assigned to the study {name!r}, {len(set(person)) - new} had been before.")

@@ -207,17 +207,17 @@ def _site(
     from fullbench.reports.site_info import Imprint
 
     try:
-        from fullbench.web.results.site import Wish
-        from fullbench.web.results.site import export as write
+        from fullbench.web.results.site.static_site import Wish
+        from fullbench.web.results.site.static_site import export as write
     except ModuleNotFoundError as error:
         raise MissingExtra("writing the site", "web") from error
     if language not in {"en", "zh"}:
         raise InputError(f"unknown language {language!r}; known: en, zh")
     if url and not url.startswith(("http://", "https://")):
         raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
-    from fullbench.web.people.visibility import judged_in
-    from fullbench.web.results.display import for_ledger
-    from fullbench.web.results.pseudonyms import accounts_in
+    from fullbench.web.campaigns.votes.hidden_results import judged_in
+    from fullbench.web.results.pages.shown_names import for_ledger
+    from fullbench.web.results.catalogue.rater_pseudonyms import accounts_in
 
     judged = judged_in(database) if database else frozenset()
     accounts = accounts_in(database) if database else {}

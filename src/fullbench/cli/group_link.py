@@ -45,25 +45,25 @@ def link(
     if end and release:
         raise InputError("--end and --release are two things: give one of them")
     settings = settings_of(database, data)
-    from fullbench.web.accounts import audit
-    from fullbench.web.accounts.secrets import address
-    from fullbench.web.people import group_links, studies
+    from fullbench.web.accounts import audit_log
+    from fullbench.web.accounts.random_ids_and_digests import address
+    from fullbench.web.campaigns import group_links, campaigns
 
     with opened(settings) as connection:
-        study, lead = studies.named(connection, name), organiser(connection)
+        study, lead = campaigns.named(connection, name), organiser(connection)
         if end:
             if group_links.GroupLink.of(study) is None:
                 raise InputError(f"the study {name!r} has no link that could end")
             group_links.end(connection, study)
-            audit.write(connection, lead, "group link ended", study.name)
+            audit_log.write(connection, lead, "group link ended", study.name)
         elif release:
             group_links.release(connection, study, release)
-            audit.write(connection, lead, "id released", study.name, id=release)
+            audit_log.write(connection, lead, "id released", study.name, id=release)
         else:
             secret = group_links.make(
                 connection, study, places=places, days=days, each=each, code=code, any_browser=any_browser
             )
-            audit.write(connection, lead, "group link made", study.name)
+            audit_log.write(connection, lead, "group link made", study.name)
             base = address(connection) or settings.base
     if end:
         say(f"The link of {name!r} has ended; who came by it works on.")

@@ -30,19 +30,20 @@ def splits(
     """
     settings = settings_of(database, data)
     from fullbench.core.table import Cell, Table
-    from fullbench.web.people import adjudicating, results, studies
-    from fullbench.web.people.content import Content
+    from fullbench.web.campaigns.votes import adjudication, campaign_results
+    from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.tasks.task_content import Content
 
     wanted = {"split", "differ", "ruled"} if every else {"split"}
     rows: list[list[Cell]] = []
     with opened(settings) as connection:
-        study = studies.named(connection, name)
-        for task in adjudicating.listed(connection, study):
+        study = campaigns.named(connection, name)
+        for task in adjudication.listed(connection, study):
             if task.standing not in wanted:
                 continue
             content = Content.of(task.content)
-            votes = [results.spoken(study, content, vote.label) for vote in task.votes if vote.label is not None]
-            ruled = [results.spoken(study, content, vote.label) for vote in task.rulings[-1:] if vote.label is not None]
+            votes = [campaign_results.spoken(study, content, vote.label) for vote in task.votes if vote.label is not None]
+            ruled = [campaign_results.spoken(study, content, vote.label) for vote in task.rulings[-1:] if vote.label is not None]
             shown = ", ".join(response.contestant for response in content.responses)
             rows.append([task.id, content.item.id, shown, "; ".join(votes), ruled[0] if ruled else ""])
     columns = headings("task", "item", "contestants", "votes", "ruling")
@@ -70,21 +71,22 @@ def adjudicate(
         fullbench people adjudicate "which answer" 12 --set best=0 --reason "B misreads the sign"
     """
     settings = settings_of(database, data)
-    from fullbench.web.people import adjudicating, studies
+    from fullbench.web.campaigns.votes import adjudication
+    from fullbench.web.campaigns import campaigns
 
     wrong = [setting for setting in field if "=" not in setting]
     if wrong:
         raise InputError(f"write NAME=VALUE; found {wrong[0]!r}")
     fields = dict(setting.split("=", 1) for setting in field) | ({"reason": reason} if reason else {})
     with opened(settings) as connection:
-        study = studies.named(connection, name)
-        there = adjudicating.task_of(connection, study, task)
+        study = campaigns.named(connection, name)
+        there = adjudication.task_of(connection, study, task)
         if there is None:
             raise InputError(f"the study {name!r} has no task {task}; `fullbench people splits` lists them")
         lead = organiser(connection)
         if lead is None:
             raise InputError("nobody has an organiser's account yet: start `fullbench serve`, open the link it prints")
-        revision = adjudicating.rule(connection, study, there, lead, fields)
+        revision = adjudication.rule(connection, study, there, lead, fields)
     say(f"Ruled on task {task} of {name!r} (revision {revision}); its {len(there.votes)} votes stay.")
 
 
@@ -102,11 +104,12 @@ def pilot(
         fullbench people pilot "which answer" --tasks 10
     """
     settings = settings_of(database, data)
-    from fullbench.web.people import piloting, studies
-    from fullbench.web.people.quality import progress
+    from fullbench.web.campaigns.create import pilot_campaign
+    from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.votes.vote_quality import progress
 
     with opened(settings) as connection:
-        new_pilot = piloting.make(connection, studies.named(connection, name), tasks, settings.task_limit)
+        new_pilot = pilot_campaign.make(connection, campaigns.named(connection, name), tasks, settings.task_limit)
         far = progress(connection, new_pilot, 0.0)
     say(f"The pilot {new_pilot.name!r} is open: {far.tasks:,} tasks.")
 
@@ -124,15 +127,15 @@ def guidelines(
         fullbench people guidelines score --paper mllm-as-a-judge
     """
     settings_of(None, DATA)
-    from fullbench.web.people import guides
-    from fullbench.web.people.kinds import kind_of, kinds
+    from fullbench.web.campaigns.tasks import guidelines
+    from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds
 
     if not kind:
         for known in kinds():
-            say(f"{known}: {', '.join([guides.PLAIN, *guides.papers_with(known)])}")
+            say(f"{known}: {', '.join([guidelines.PLAIN, *guidelines.papers_with(known)])}")
         return
     if language not in {"en", "zh", "both"}:
         raise InputError(f"a guideline is in en, zh or both; found {language!r}")
-    name = guides.checked(paper, kind_of(kind).name) or guides.PLAIN
-    english, chinese = guides.shipped(kind, "en", name), guides.shipped(kind, "zh", name)
+    name = guidelines.checked(paper, kind_of(kind).name) or guidelines.PLAIN
+    english, chinese = guidelines.shipped(kind, "en", name), guidelines.shipped(kind, "zh", name)
     typer.echo({"en": english, "zh": chinese, "both": f"{english}\n\n<!-- zh -->\n\n{chinese}"}[language])

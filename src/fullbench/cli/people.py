@@ -17,17 +17,17 @@ from fullbench.errors import InputError, MissingExtra
 from fullbench.files.writers import Columns
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
-from fullbench.web.settings import TASK_LIMIT
+from fullbench.web.site_settings import TASK_LIMIT
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from fullbench.ledger.ledger import Ledger
     from fullbench.web.accounts.users import User
-    from fullbench.web.people.creation import Run
-    from fullbench.web.people.importing import Made, Material
-    from fullbench.web.people.studies import Plan
-    from fullbench.web.settings import Settings
+    from fullbench.web.campaigns.create.task_creation import Run
+    from fullbench.web.campaigns.create.campaign_from_data import Made, Material
+    from fullbench.web.campaigns.campaigns import Plan
+    from fullbench.web.site_settings import Settings
 
 people_app = typer.Typer(
     help="Studies for people: make one, see how it stands, take the labels out.", no_args_is_help=True
@@ -63,7 +63,7 @@ def settings_of(database: str | None, data: Path, task_limit: int | None = None)
         import sqlalchemy  # noqa: F401
     except ModuleNotFoundError as error:
         raise MissingExtra("studies for people", "web") from error
-    from fullbench.web.settings import Settings
+    from fullbench.web.site_settings import Settings
 
     return Settings(
         database or f"sqlite:///{data / 'web.sqlite'}", data=data.resolve(), task_limit=task_limit or limit_set()
@@ -111,45 +111,46 @@ def make_study(settings: Settings, plan: Plan, material: Material, *, draft: boo
         draft: Whether it stays a draft.
     """
     from fullbench.web.database import reading, writing
-    from fullbench.web.people import importing, studies
+    from fullbench.web.campaigns.create import campaign_from_data
+    from fullbench.web.campaigns import campaigns
 
     with opened_database(settings) as engine:
-        prepared = importing.prepare(engine, plan, material, settings.task_limit)
+        prepared = campaign_from_data.prepare(engine, plan, material, settings.task_limit)
         with writing(engine) as connection:
-            made = importing.make(
+            made = campaign_from_data.make(
                 connection, settings, organiser(connection), plan, material=material, prepared=prepared, draft=draft
             )
         if made.plan is None:
             return made
         say(f"Creating {made.plan.count:,} tasks. Ctrl-C stops; the site or `fullbench people open` resumes.")
-        importing.complete(engine, made)
+        campaign_from_data.complete(engine, made)
         work = run_creation(engine, made.study.id)
         with reading(engine) as connection:
-            return replace(made, study=studies.study(connection, made.study.id), apart=work.pairs_apart)
+            return replace(made, study=campaigns.study(connection, made.study.id), apart=work.pairs_apart)
 
 
 def run_creation(engine: Engine, study_id: str) -> Run:
     """Create the tasks of a study that are still missing, with a bar on a terminal."""
     from fullbench.web.database import reading
-    from fullbench.web.people import creation
+    from fullbench.web.campaigns.create import task_creation
 
     with bar("Creating", quiet=False) as advance:
 
         def pause(seconds: float) -> None:
             with reading(engine) as connection:
-                progress = creation.progress_of(connection, study_id)
+                progress = task_creation.progress_of(connection, study_id)
             if progress is not None:
                 advance("tasks", progress.created, progress.total)
             time.sleep(seconds)
 
-        return creation.run(engine, study_id, pause)
+        return task_creation.run(engine, study_id, pause)
 
 
 def organiser(connection: Connection) -> User | None:
     """The organiser who has been there longest, in whose name pictures are kept; None where there is none yet."""
     from sqlalchemy import select
 
-    from fullbench.web.accounts.tables import users
+    from fullbench.web.accounts.account_tables import users
     from fullbench.web.accounts.users import COLUMNS, of_row
 
     query = select(*COLUMNS).where(users.c.role == "organiser", users.c.disabled.is_(False)).order_by(users.c.at)
@@ -244,9 +245,9 @@ def add(
         fullbench people add "what waits" --kind pair --ledger fullbench.ledger --pending cascade:cheap
     """
     settings = settings_of(database, data, task_limit)
-    from fullbench.web.people.importing import Material
-    from fullbench.web.people.studies import Plan
-    from fullbench.web.people.uploads import asking_of
+    from fullbench.web.campaigns.create.campaign_from_data import Material
+    from fullbench.web.campaigns.campaigns import Plan
+    from fullbench.web.campaigns.create.new_campaign_form import asking_of
 
     if guidelines is not None and not guidelines.is_file():
         raise InputError("there is no such file of guidelines", path=guidelines)
@@ -272,7 +273,7 @@ def add(
         f"{counts.gold:,} known answers, {counts.apart:,} pairs kept apart."
     )
     if by_gain:
-        from fullbench.web.people.gaining import sentence
+        from fullbench.web.campaigns.tasks.most_informative_first import sentence
 
         say(sentence(counts.study.rules.options["gain"]))
     for note in counts.omitted.notes():
@@ -285,11 +286,11 @@ def listing(as_json: JsonOption = False, database: DatabaseOption = None, data: 
     from fullbench.core.table import Cell, Table
 
     settings = settings_of(database, data)
-    from fullbench.web.people import studies
-    from fullbench.web.people.quality import progress
+    from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.votes.vote_quality import progress
 
     with opened(settings) as connection:
-        listed = studies.listed(connection, count=10_000)
+        listed = campaigns.listed(connection, count=10_000)
         far = [(study, progress(connection, study, time.time())) for study in listed]
     columns = headings("study", "kind", "state", "votes", "wanted", "settled tasks", "tasks", "people")
     rows: list[list[Cell]] = [
@@ -312,19 +313,20 @@ def show_study(
     """How a study stands: contestants, agreement, and each person's quality."""
     settings = settings_of(database, data)
     from fullbench.analysis.people.joined_votes import rule_of
-    from fullbench.web.people import quality, results, studies
-    from fullbench.web.people.tally import counted, names
+    from fullbench.web.campaigns.votes import vote_quality, campaign_results
+    from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.votes.counted_votes import counted, names
 
     joining = rule_of(rule)
     with opened(settings) as connection:
-        study = studies.named(connection, name)
+        study = campaigns.named(connection, name)
         votes = counted(connection, study)
         known = counted(connection, study, roles=("gold", "qualify"))
         people = names(connection)
         tables = [
-            *results.contestants(connection, study, joining),
-            quality.agreement(study, votes),
-            quality.quality(votes, known, people),
+            *campaign_results.contestants(connection, study, joining),
+            vote_quality.agreement(study, votes),
+            vote_quality.quality(votes, known, people),
         ]
     show([table for table in tables if table is not None], as_json=as_json)
 
@@ -347,20 +349,21 @@ def export(
     came by the study's link."""
     settings = settings_of(database, data)
     from fullbench.files.item_files import write_items, write_rows
-    from fullbench.web.people import group_links, labels, studies
+    from fullbench.web.campaigns import group_links, campaigns
+    from fullbench.web.campaigns.votes import vote_export
 
     if what not in {"votes", "items", "queue", "arrivals"}:
         raise InputError(f"export votes, items, queue or arrivals; found {what!r}")
     with opened(settings) as connection:
-        study = studies.named(connection, name)
+        study = campaigns.named(connection, name)
         if what == "votes":
-            count = labels.export(connection, study, to)
+            count = vote_export.export(connection, study, to)
         elif what == "arrivals":
             count = write_rows(to, group_links.rows(connection, study), group_links.COLUMNS)
         elif what == "items":
-            count = write_items(to, labels.written(connection, study, labels.finder(settings)))
+            count = write_items(to, vote_export.written(connection, study, vote_export.finder(settings)))
         else:
-            count = write_rows(to, labels.answered(connection, study))
+            count = write_rows(to, vote_export.answered(connection, study))
     say(f"Written: {to} ({count:,} {'votes' if what == 'votes' else 'people' if what == 'arrivals' else 'rows'})")
 
 
@@ -383,14 +386,15 @@ def keep(
     """
     settings = settings_of(database, data)
     from fullbench.ledger.ledger import Ledger
-    from fullbench.web import ledgers
-    from fullbench.web.people import labels, studies
+    from fullbench.web import open_ledgers
+    from fullbench.web.campaigns.votes import vote_export
+    from fullbench.web.campaigns import campaigns
 
     with Ledger(ledger) as whole:
-        chosen = ledgers.study_of(whole, ledger_study)
+        chosen = open_ledgers.study_of(whole, ledger_study)
     with Ledger(ledger, study=chosen) as book, opened(settings) as connection:
-        study = studies.named(connection, name)
-        counts = labels.keep(connection, study, book, labels.finder(settings, book), pilot=pilot)
+        study = campaigns.named(connection, name)
+        counts = vote_export.keep(connection, study, book, vote_export.finder(settings, book), pilot=pilot)
     say(
         f"{counts.new:,} verdicts went into {book.place}, {counts.changed:,} of them changed votes; "
         f"{counts.known:,} were there."

@@ -13,10 +13,10 @@ import typer
 from fullbench.cli.common import say
 from fullbench.cli.people import TaskLimitOption
 from fullbench.errors import InputError, MissingExtra
-from fullbench.web.settings import TASK_LIMIT
+from fullbench.web.site_settings import TASK_LIMIT
 
 if TYPE_CHECKING:
-    from fullbench.web.settings import Settings
+    from fullbench.web.site_settings import Settings
 
 
 def serve(
@@ -91,7 +91,7 @@ def serve(
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
 
-        from fullbench.web.settings import Settings
+        from fullbench.web.site_settings import Settings
     except ModuleNotFoundError as error:
         raise MissingExtra("the web app", "web") from error
     https = url.startswith("https://")
@@ -144,7 +144,7 @@ def _check_names(path: Path, ledger: str | None, *, alone: bool) -> None:
 
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.site_info import Imprint
-    from fullbench.web.results.display import Names, for_ledger
+    from fullbench.web.results.pages.shown_names import Names, for_ledger
 
     Imprint.read(path)
     if alone:
@@ -209,15 +209,15 @@ def _open_once(where: str) -> None:
 
 def _invite(settings: Settings, role: str, *, chosen: bool) -> None:
     """Print a link under the address that was `chosen`, else under the one that the site was last started with."""
-    from fullbench.web.accounts import audit, invitations, users
-    from fullbench.web.accounts.secrets import address
+    from fullbench.web.accounts import audit_log, invitations, users
+    from fullbench.web.accounts.random_ids_and_digests import address
     from fullbench.web.database import engine_for, writing
 
     engine = engine_for(settings.database)
     with writing(engine) as connection:
         _, secret = invitations.make(connection, users.as_role(role), None, note="fullbench serve --invite")
         base = settings.base if chosen else address(connection) or settings.base
-        audit.write(connection, None, "invited", "fullbench serve --invite", role=role)
+        audit_log.write(connection, None, "invited", "fullbench serve --invite", role=role)
     engine.dispose()
     typer.echo(f"{base}/join/{secret}")
 
@@ -254,7 +254,7 @@ def _run(settings: Settings, *, requests: bool = False) -> None:
     import uvicorn
 
     from fullbench.web.accounts import invitations
-    from fullbench.web.accounts.secrets import set_address
+    from fullbench.web.accounts.random_ids_and_digests import set_address
     from fullbench.web.database import engine_for, writing
 
     _free(settings)

@@ -17,26 +17,26 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.html_page import SHARED
 from fullbench.version import __version__
-from fullbench.web import events, guard, health, pictures, trouble
-from fullbench.web.accounts import people
-from fullbench.web.accounts import routes as accounts
-from fullbench.web.accounts.secrets import site_key
-from fullbench.web.api import routes as api
+from fullbench.web import live_events, page_access, health_check, picture_serving, error_pages
+from fullbench.web.accounts import account_pages
+from fullbench.web.accounts import sign_in_pages as accounts
+from fullbench.web.accounts.random_ids_and_digests import site_key
+from fullbench.web.api import account_routes as api
 from fullbench.web.database import engine_for, upgrade, writing
-from fullbench.web.ledgers import Writers
-from fullbench.web.people import routes as work
-from fullbench.web.people.creation_worker import creating_tasks
-from fullbench.web.results import acting
-from fullbench.web.results import api as results
-from fullbench.web.results import routes as public
-from fullbench.web.results.catalogue import bind
-from fullbench.web.results.display import Names
-from fullbench.web.results.drawing import Drawer
-from fullbench.web.results.updater import keeping_up
-from fullbench.web.settings import Settings
-from fullbench.web.shield import Shield
-from fullbench.web.stopping import before_stopping
-from fullbench.web.watching import Compress, Monitor, Watch
+from fullbench.web.open_ledgers import Writers
+from fullbench.web.campaigns import all_routes as work
+from fullbench.web.campaigns.create.creation_worker import creating_tasks
+from fullbench.web.results.actions import visitor_actions
+from fullbench.web.results import api_routes as results
+from fullbench.web.results import page_routes as public
+from fullbench.web.results.catalogue.fill_catalogue import bind
+from fullbench.web.results.pages.shown_names import Names
+from fullbench.web.results.pages.chart_process import Drawer
+from fullbench.web.results.catalogue.catalogue_updater import keeping_up
+from fullbench.web.site_settings import Settings
+from fullbench.web.security_headers import Shield
+from fullbench.web.shutdown import before_stopping
+from fullbench.web.request_metrics import Compress, Monitor, Watch
 
 
 class Static(StaticFiles):
@@ -65,7 +65,7 @@ def create_app(settings: Settings) -> FastAPI:
     identity = "" if ledger is None else ledger.identity
     bind(engine, identity)
     writers = Writers(settings.ledger)
-    hub = events.Hub(engine)
+    hub = live_events.Hub(engine)
     drawer = Drawer()
 
     @asynccontextmanager
@@ -91,14 +91,14 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         lifespan=lifespan,
-        dependencies=[Depends(guard.check_csrf)],
+        dependencies=[Depends(page_access.check_csrf)],
     )
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
     app.state.ledger, app.state.hub, app.state.writers, app.state.identity = ledger, hub, writers, identity
     app.state.drawer = drawer
     app.state.names, app.state.imprint = Names.read(chosen) if chosen else Names(), imprint
-    app.state.turns = asyncio.Semaphore(guard.TURNS)
-    trouble.install(app)
+    app.state.turns = asyncio.Semaphore(page_access.TURNS)
+    error_pages.install(app)
     for router in _routers():
         app.include_router(router)
     app.mount("/static", Static(directory=Path(__file__).parent / "static"), name="static")
@@ -111,13 +111,13 @@ def create_app(settings: Settings) -> FastAPI:
 
 def _routers() -> list[APIRouter]:
     shown = [
-        health.router,
-        events.router,
-        pictures.router,
+        health_check.router,
+        live_events.router,
+        picture_serving.router,
         accounts.router,
-        people.router,
+        account_pages.router,
         public.router,
-        acting.router,
+        visitor_actions.router,
         work.router,
     ]
     return [*shown, api.docs, api.router, results.router]

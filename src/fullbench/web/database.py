@@ -37,7 +37,7 @@ Counter = BigInteger().with_variant(Integer, "sqlite")
 """The type of a key that the database counts up."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-_ROOMS = ("accounts", "people", "results")
+_ROOMS = ("accounts.account_tables", "campaigns.campaign_tables", "results.catalogue.catalogue_tables")
 """Whose tables are in the metadata once they are imported."""
 _WRITE = "fullbench_write"
 _BUSY_MS = 15_000
@@ -122,7 +122,7 @@ def upgrade(engine: Engine) -> None:
                 return
             _refuse_unknown_version(engine, version, steps)
             for room in _ROOMS:
-                import_module(f"fullbench.web.{room}.tables")
+                import_module(f"fullbench.web.{room}")
             config.attributes["connection"] = connection
             if version is None:
                 # The first step creates the tables of today, which need no later step.

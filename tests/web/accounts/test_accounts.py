@@ -8,9 +8,9 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import DBAPIError
 
 from fullbench.errors import InputError
-from fullbench.web.accounts import audit, invitations, limits, passwords, sessions, tables, users
+from fullbench.web.accounts import audit_log, invitations, sign_in_protection, passwords, sessions, account_tables, users
 from fullbench.web.database import reading, writing
-from fullbench.web.guard import SESSION
+from fullbench.web.page_access import SESSION
 from tests.web.conftest import PASSWORD, Visitor, person, signed_in
 
 
@@ -79,14 +79,14 @@ def test_the_database_holds_no_secret(app, organiser):
     token = re.search(r"fb_[\w-]{43}", page)[0]
     link = re.search(r"/join/([\w-]{43})", organiser.submit("/people/invite", {"role": "viewer"}).text)[1]
     with reading(app.state.engine) as connection:
-        rows = [row for table in tables.metadata.sorted_tables for row in connection.execute(select(table))]
+        rows = [row for table in account_tables.metadata.sorted_tables for row in connection.execute(select(table))]
     text = repr(rows)
     for secret in (token, link, organiser.cookies[SESSION], PASSWORD):
         assert secret not in text
 
 
 def test_sessions_end_when_idle_and_when_old(app, settings, annotator):
-    table = tables.sessions
+    table = account_tables.sessions
     assert annotator.get("/work").status_code == 200
     with writing(app.state.engine) as connection:
         connection.execute(update(table).values(seen=time.time() - settings.idle - 1))
@@ -100,7 +100,7 @@ def test_sessions_end_when_idle_and_when_old(app, settings, annotator):
 
 
 def test_a_session_in_use_goes_on(app, settings, annotator):
-    table = tables.sessions
+    table = account_tables.sessions
     with writing(app.state.engine) as connection:
         connection.execute(update(table).values(seen=time.time() - settings.idle / 2))
     assert annotator.get("/work").status_code == 200
@@ -168,8 +168,8 @@ def test_the_audit_trail_says_who_did_what(app, organiser, annotator, client):
     assert annotator.get("/audit").status_code == 403
     with writing(app.state.engine) as connection:
         for number in range(60):
-            audit.write(connection, organiser.user, "invited", str(number))
-    for change in (delete(tables.audit), update(tables.audit).values(name="somebody else")):
+            audit_log.write(connection, organiser.user, "invited", str(number))
+    for change in (delete(account_tables.audit), update(account_tables.audit).values(name="somebody else")):
         with pytest.raises(DBAPIError, match="append-only"), writing(app.state.engine) as connection:
             connection.execute(change)
     assert re.search(r"/audit\?before=\d+", organiser.get("/audit").text)
@@ -177,22 +177,22 @@ def test_the_audit_trail_says_who_did_what(app, organiser, annotator, client):
 
 def test_signing_in_is_limited_by_name_and_by_address(app, client, monkeypatch):
     with signed_in(app, "victim", "annotator"):
-        monkeypatch.setattr(limits, "PAIR_LIMIT", 3)
+        monkeypatch.setattr(sign_in_protection, "PAIR_LIMIT", 3)
         for _ in range(3):
             assert client.submit("/login", {"name": "Victim", "password": "guess guess"}).status_code == 401
         locked = client.submit("/login", {"name": "victim ", "password": PASSWORD})
         assert locked.status_code == 429
         assert locked.headers["retry-after"] == "900"
         assert client.submit("/login", {"name": "nobody", "password": "guess guess"}).status_code == 401
-        monkeypatch.setattr(limits, "ADDRESS_LIMIT", 5)
+        monkeypatch.setattr(sign_in_protection, "ADDRESS_LIMIT", 5)
         assert client.submit("/login", {"name": "somebody", "password": "guess guess"}).status_code == 429
         with writing(app.state.engine) as connection:
-            connection.execute(update(tables.attempts).values(at=time.time() - limits.WINDOW - 1))
+            connection.execute(update(account_tables.attempts).values(at=time.time() - sign_in_protection.WINDOW - 1))
         assert client.submit("/login", {"name": "victim", "password": PASSWORD}).status_code == 303
 
 
 def test_success_forgets_the_failures_of_a_name(app, client, annotator, monkeypatch):
-    monkeypatch.setattr(limits, "PAIR_LIMIT", 2)
+    monkeypatch.setattr(sign_in_protection, "PAIR_LIMIT", 2)
     for _ in range(2):
         assert client.submit("/login", {"name": "安娜", "password": "guess guess"}).status_code == 401
         assert client.submit("/login", {"name": "安娜", "password": PASSWORD}).status_code == 303

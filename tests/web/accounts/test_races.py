@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.web.accounts import invitations, limits, users
+from fullbench.web.accounts import invitations, sign_in_protection, users
 from fullbench.web.database import engine_for, reading, upgrade, writing
 from tests.web.conftest import PASSWORD, add_person
 
@@ -26,13 +26,13 @@ def at_once(do) -> list:
 
 
 def test_guessing_in_parallel_does_not_slip_through(engine, monkeypatch):
-    monkeypatch.setattr(limits, "PAIR_LIMIT", 4)
+    monkeypatch.setattr(sign_in_protection, "PAIR_LIMIT", 4)
 
     def guess(_number):
         with writing(engine) as connection:
-            limits.note(connection, b"key", "ann", "192.0.2.1")
+            sign_in_protection.note(connection, b"key", "ann", "192.0.2.1")
         with reading(engine) as connection:
-            return limits.allowed(connection, b"key", "ann", "192.0.2.1")
+            return sign_in_protection.allowed(connection, b"key", "ann", "192.0.2.1")
 
     assert sum(at_once(guess)) <= 4
 

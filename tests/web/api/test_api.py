@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from fullbench.web.accounts import tokens
+from fullbench.web.accounts import api_tokens
 from fullbench.web.database import writing
 from tests.web.conftest import Visitor, person
 
@@ -23,7 +23,7 @@ class Script(Visitor):
         super().__init__(app)
         self.user = person(app, name, role)
         with writing(app.state.engine) as connection:
-            _, secret = tokens.make(connection, self.user, "test", scope)
+            _, secret = api_tokens.make(connection, self.user, "test", scope)
         self.headers["Authorization"] = f"Bearer {secret}"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, upgrade
-from fullbench.web.results import catalogue
+from fullbench.web.results.catalogue import fill_catalogue
 from tests.browsing import PATIENCE
 from tests.web.results import making
 
@@ -50,7 +50,7 @@ def new_engine(request, tmp_path_factory):
 @pytest.fixture(scope="session")
 def filled(new_engine, ledger):
     engine = new_engine()
-    catalogue.fill(engine, ledger, batch=100)
+    fill_catalogue.fill(engine, ledger, batch=100)
     return engine
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fullbench.web.database import writing
-from fullbench.web.people import studies
-from fullbench.web.results import updater
-from fullbench.web.settings import Settings
+from fullbench.web.campaigns import campaigns
+from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.site_settings import Settings
 from tests.web.api.test_api import Script
-from tests.web.people.conftest import pair
+from tests.web.campaigns.conftest import pair
 from tests.web.results import making
 
 
@@ -20,7 +20,7 @@ def settings(database, tmp_path):
 
 @pytest.fixture
 def script(app):
-    updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update(app.state.engine, app.state.ledger)
     with Script(app, "Sam", "viewer") as made:
         yield made
 
@@ -62,8 +62,8 @@ def test_what_must_not_be_seen_is_not_said(app, script):
     before = script.get("/api/v1/verdicts").json()
     row = before["rows"][0]
     with writing(app.state.engine) as connection:
-        made = studies.create(connection, studies.Plan("now", "pair"))
-        studies.add(connection, made, [pair(row["item"])])
+        made = campaigns.create(connection, campaigns.Plan("now", "pair"))
+        campaigns.add(connection, made, [pair(row["item"])])
     after = script.get("/api/v1/verdicts").json()
     assert row["item"] not in {one["item"] for one in after["rows"]}
     assert after["withheld"] > 0 == before["withheld"]

@@ -16,10 +16,13 @@ from fullbench.cli.app import app
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.run.judge_cases import hear
 from fullbench.web.database import reading
-from fullbench.web.results import cards, catalogue, listing, site
-from fullbench.web.results.boards import board_name
-from fullbench.web.results.filters import Filter
-from fullbench.web.results.places import judge_name
+from fullbench.web.results.boards import judge_cards
+from fullbench.web.results.catalogue import fill_catalogue
+from fullbench.web.results.lists import verdict_list
+from fullbench.web.results.site import static_site
+from fullbench.web.results.boards.board_store import board_name
+from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.results.site.page_urls import judge_name
 from tests.audit.test_succession import WORTH, play
 from tests.waiting import until
 from tests.web.conftest import start_live
@@ -33,12 +36,12 @@ def test_a_card_of_an_audit_begins_with_its_verdict_and_leads_to_its_cases(tmp_p
     with Ledger(tmp_path / "a.ledger", study="audit-quick-0") as ledger:
         hear([judge], lambda _: cases, ledger)
         ledger.flush()
-        catalogue.fill(engine, ledger)
-        while not catalogue.settle(engine):
+        fill_catalogue.fill(engine, ledger)
+        while not fill_catalogue.settle(engine):
             pass
-        cards.refresh(engine, ledger)
+        judge_cards.refresh(engine, ledger)
     with reading(engine) as connection:
-        card, _ = cards.find(connection, "audit-quick-0", judge.name)
+        card, _ = judge_cards.find(connection, "audit-quick-0", judge.name)
         assert card.lead.startswith("There is no sign that it looks at the picture")
         assert [title for title, _ in card.sections][:5] == ["Sees", "Knows", "Steady", "Swayed", "Fooled"]
         by_name = {linked.table.name: linked for _, some in card.sections for linked in some}
@@ -47,11 +50,11 @@ def test_a_card_of_an_audit_begins_with_its_verdict_and_leads_to_its_cases(tmp_p
             behind = fooled.link(row, 1)
             attacks = [case for case in cases if case.item.tags["part"] == "attack"]
             wanted = [case for case in attacks if cells[0] in {"all", case.item.tags["what"]}]
-            assert listing.count(connection, behind).n == len(wanted) == cells[1]
+            assert verdict_list.count(connection, behind).n == len(wanted) == cells[1]
         look = by_name["look"]
         shown = [row[0] for row in look.table.rows]
         behind = look.link(shown.index("swapped"), 1)
-        assert listing.count(connection, behind).n == SIZES["quick"].looks
+        assert verdict_list.count(connection, behind).n == SIZES["quick"].looks
     engine.dispose()
 
 
@@ -62,7 +65,7 @@ def test_a_board_of_audited_judges_is_published_with_badges_and_every_figure_lea
     with Ledger(tmp_path / "a.ledger", study="audit-quick-0") as ledger:
         hear(two, lambda _: cases, ledger)
         ledger.flush()
-        site.export(ledger, tmp_path / "site", site.Wish(cases=30, charts=False))
+        static_site.export(ledger, tmp_path / "site", static_site.Wish(cases=30, charts=False))
     page = (tmp_path / "site" / "judges.html").read_text(encoding="utf-8")
     for words in ("Audited judges", "Cards side by side", "sight index", *(judge.name for judge in two)):
         assert words in page

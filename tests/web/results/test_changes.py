@@ -11,9 +11,9 @@ from sqlalchemy import func, select
 
 from fullbench import Case, Choice, Failure, Item, Ledger, Response, Usage, Verdict
 from fullbench.web.database import reading
-from fullbench.web.results import flag_counts, tables
-from fullbench.web.results.flags import FLAGS
-from fullbench.web.results.updater import update
+from fullbench.web.results.catalogue import flag_counts, catalogue_tables
+from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue.catalogue_updater import update
 
 STUDIES = ("legs", "wings")
 
@@ -40,17 +40,17 @@ def path(tmp_path):
 def content(engine) -> dict[str, object]:
     """All that visitors can see of a catalogue, under names instead of numbers."""
     with reading(engine) as connection:
-        names = {row.id: row.name for row in connection.execute(select(tables.names))}
-        c, v = tables.counts.c, tables.verdicts.c
-        boards = {row.name: (row.kind, orjson.loads(row.body)) for row in connection.execute(select(tables.boards))}
+        names = {row.id: row.name for row in connection.execute(select(catalogue_tables.names))}
+        c, v = catalogue_tables.counts.c, catalogue_tables.verdicts.c
+        boards = {row.name: (row.kind, orjson.loads(row.body)) for row in connection.execute(select(catalogue_tables.boards))}
         counted = select(c.study_id, c.judge_id, c.criterion_id, c.fault, func.sum(c.n)).where(c.contestant_id == 0)
         counts = {
             (*(names[number] for number in row[:3]), row[3]): int(row[4])
             for row in connection.execute(counted.group_by(c.study_id, c.judge_id, c.criterion_id, c.fault))
             if row[4]
         }
-        listed = select(v.study_id, v.judge_id, tables.cases.c.key, v.trial, v.marks, v.split).join(
-            tables.cases, tables.cases.c.id == v.case_id
+        listed = select(v.study_id, v.judge_id, catalogue_tables.cases.c.key, v.trial, v.marks, v.split).join(
+            catalogue_tables.cases, catalogue_tables.cases.c.id == v.case_id
         )
         verdicts = sorted(
             (names[row[0]], names[row[1]], row[2], row[3], row[4] or "", row[5]) for row in connection.execute(listed)
@@ -67,7 +67,7 @@ def content(engine) -> dict[str, object]:
             for flag, n in zip(FLAGS, some, strict=True)
         }
         assert any(flagged.values())
-        titles = sorted(map(tuple, connection.execute(select(tables.items.c.name, tables.items.c.title))))
+        titles = sorted(map(tuple, connection.execute(select(catalogue_tables.items.c.name, catalogue_tables.items.c.title))))
     return {"boards": boards, "counts": counts, "verdicts": verdicts, "titles": titles}
 
 

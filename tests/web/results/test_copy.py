@@ -14,8 +14,8 @@ from playwright.sync_api import expect
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts.palette import ACCENT
-from fullbench.web.results import boards
-from fullbench.web.results.site import Wish, export
+from fullbench.web.results.boards import board_store
+from fullbench.web.results.site.static_site import Wish, export
 from tests.browsing import follow
 from tests.web.results import making
 from tests.web.results.looking import accessible, charts, count, loaded, numbers
@@ -58,7 +58,7 @@ def address(request, copy):
     assert Quiet.missing == [], "nothing is asked for that a copy has not"
 
 
-BOARD = f"boards/{boards.board_name('default', 'steady', 'overall')}.html"
+BOARD = f"boards/{board_store.board_name('default', 'steady', 'overall')}.html"
 
 
 def test_charts_of_a_copy_say_their_values_and_lead_to_verdicts(address, tab):

@@ -9,8 +9,8 @@ import pytest
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
-from fullbench.web.results import site
-from fullbench.web.results.places import voice_name
+from fullbench.web.results.site import static_site
+from fullbench.web.results.site.page_urls import voice_name
 from tests.web.conftest import start_live
 from tests.web.results import making
 from tests.web.results.looking import accessible
@@ -141,7 +141,7 @@ def test_a_case_is_readable_by_everybody_and_on_a_phone(live, everything, tab, a
 
 def test_a_static_copy_shows_the_same_rows(path, everything, tab, tmp_path):
     with Ledger(path, read_only=True) as ledger:
-        site.export(ledger, tmp_path / "site", site.Wish(charts=False))
+        static_site.export(ledger, tmp_path / "site", static_site.Wish(charts=False))
     some = next(some for key, some in meetings(everything).items() if len(key[3]) == 2)
     tab.goto((tmp_path / "site" / "cases" / f"{some[0][0].key}.html").as_uri())
     compare(tab, some)

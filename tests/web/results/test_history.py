@@ -16,9 +16,10 @@ from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.web.database import reading
-from fullbench.web.results import boards, updater
-from fullbench.web.results.places import Served
-from fullbench.web.settings import Settings
+from fullbench.web.results.boards import board_store
+from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.site.page_urls import Served
+from fullbench.web.site_settings import Settings
 
 START, DAY = 1_790_000_000.0, 86400.0
 CAME = {"早": 0, "one": 0, "two": 0, "strong": 1, "late": 3}
@@ -66,10 +67,10 @@ def places(day: int) -> list[str]:
 
 
 def test_a_board_tells_how_its_ranks_went(app, viewer):
-    updater.update(app.state.engine, app.state.ledger)
-    name = boards.board_name("default", "judge", "overall")
+    catalogue_updater.update(app.state.engine, app.state.ledger)
+    name = board_store.board_name("default", "judge", "overall")
     with reading(app.state.engine) as connection:
-        board = boards.find(connection, name)
+        board = board_store.find(connection, name)
     (table,) = (linked.table for linked in board.tables if linked.table.name == "history")
     stood: dict[tuple[int, str], list[tuple[int, str]]] = {}
     for step, day, _, contestant, place, _, _, _ in table.rows:

@@ -18,9 +18,10 @@ from sqlalchemy import func, select
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.results import case_list, case_rows, catalogue, listing, tables
-from fullbench.web.results.filters import Filter
-from fullbench.web.results.rows import get_state
+from fullbench.web.results.lists import case_list, case_list as case_rows, verdict_list
+from fullbench.web.results.catalogue import fill_catalogue, catalogue_tables
+from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.results.catalogue.row_helpers import get_state
 from tests.web.conftest import start_live
 
 VERDICTS = int(os.environ.get("FULLBENCH_TEST_VERDICTS", "60000"))
@@ -30,7 +31,7 @@ FILL = """
 import sys
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for
-from fullbench.web.results import catalogue
+from fullbench.web.results.catalogue import fill_catalogue as catalogue
 catalogue.fill(engine_for(sys.argv[2]), Ledger(sys.argv[1], read_only=True), batch=1000)
 """
 
@@ -69,14 +70,14 @@ def test_a_catalogue_whose_filler_was_killed_holds_the_ledger_once(ledger, datab
         filler.wait(timeout=60)
     with Ledger(path, read_only=True) as book:
         begun = time.process_time()
-        added = catalogue.fill(engine, book).verdicts
+        added = fill_catalogue.fill(engine, book).verdicts
         spent = time.process_time() - begun
         expected = Counter(
             (study, verdict.judge, verdict.fault is None)
             for study in (web_ledger.PAIRED, web_ledger.SCORED, web_ledger.RANKED)
             for verdict in book.record(study=study, texts=False).verdicts
         )
-    v, study, judge = tables.verdicts.c, tables.names.alias(), tables.names.alias()
+    v, study, judge = catalogue_tables.verdicts.c, catalogue_tables.names.alias(), catalogue_tables.names.alias()
     asked = select(study.c.name, judge.c.name, v.fault, func.count()).join(study, study.c.id == v.study_id)
     asked = asked.join(judge, judge.c.id == v.judge_id).group_by(study.c.name, judge.c.name, v.fault)
     with reading(engine) as connection:
@@ -84,8 +85,8 @@ def test_a_catalogue_whose_filler_was_killed_holds_the_ledger_once(ledger, datab
         for where, who, fault, n in connection.execute(asked):
             found[where, who, not fault] += n
         assert found == expected
-        assert catalogue.progress(connection, Ledger(path, read_only=True)).percent == 100
-        counted = sum(listing.count(connection, Filter(study=name)).n for name in {name for name, _, _ in expected})
+        assert fill_catalogue.progress(connection, Ledger(path, read_only=True)).percent == 100
+        counted = sum(verdict_list.count(connection, Filter(study=name)).n for name in {name for name, _, _ in expected})
         assert counted == expected.total()
     assert 0 < added < expected.total()
     assert spent / added < 6 * written / expected.total(), "filling costs a few times what writing costs"
@@ -103,7 +104,7 @@ def test_every_page_takes_little_of_the_server(ledger, database, tmp_path):
             time.sleep(1)
         quiet(live.process.pid)
         with reading(live.engine) as connection:
-            newest = case_list.page(connection, Filter(), listing.count(connection, Filter())).meetings[0]
+            newest = case_list.page(connection, Filter(), verdict_list.count(connection, Filter())).meetings[0]
             case = case_rows.case_rows(connection, [newest])[0].case
         every = {what: path for what, path in pages(case, newest // 2).items() if "panel" not in what}
         costs = {what: least(live.process.pid, client, path) for what, path in every.items()}

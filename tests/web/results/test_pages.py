@@ -13,12 +13,13 @@ from sqlalchemy import select
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Usage
 from fullbench.web.database import writing
-from fullbench.web.people import studies
-from fullbench.web.results import boards, panels, tables, updater
-from fullbench.web.results.places import Served
-from fullbench.web.settings import Settings
+from fullbench.web.campaigns import campaigns
+from fullbench.web.results.boards import board_store
+from fullbench.web.results.catalogue import panel_verdicts, catalogue_tables, catalogue_updater
+from fullbench.web.results.site.page_urls import Served
+from fullbench.web.site_settings import Settings
 from tests.web.conftest import signed_in
-from tests.web.people.conftest import pair
+from tests.web.campaigns.conftest import pair
 from tests.web.results import making
 from tests.web.results.making import HOSTILE
 
@@ -32,7 +33,7 @@ def settings(database, tmp_path):
 @pytest.fixture
 def shown(app):
     """The app with an up-to-date catalogue."""
-    updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update(app.state.engine, app.state.ledger)
     return app
 
 
@@ -47,7 +48,7 @@ def count_of(text: str) -> int:
 def test_from_the_first_page_to_the_pixels(shown, viewer):
     home = viewer.get("/")
     assert home.status_code == 200
-    steady = Served().board(boards.board_name("default", "steady", "overall"))
+    steady = Served().board(board_store.board_name("default", "steady", "overall"))
     assert steady in hrefs(home.text, "/boards/")
     board = viewer.get(steady)
     assert board.status_code == 200
@@ -122,10 +123,10 @@ def some_case(viewer, query="ballot=choice%2Btie") -> str:
 def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, organiser):
     case = some_case(viewer)
     with writing(shown.state.engine) as connection:
-        query = select(tables.items.c.name).join(tables.cases, tables.cases.c.item_id == tables.items.c.id)
-        item = connection.execute(query.where(tables.cases.c.key == case.rsplit("/", 1)[1])).scalars().first()
-        made = studies.create(connection, studies.Plan("now", "pair"))
-        studies.add(connection, made, [pair(item)])
+        query = select(catalogue_tables.items.c.name).join(catalogue_tables.cases, catalogue_tables.cases.c.item_id == catalogue_tables.items.c.id)
+        item = connection.execute(query.where(catalogue_tables.cases.c.key == case.rsplit("/", 1)[1])).scalars().first()
+        made = campaigns.create(connection, campaigns.Plan("now", "pair"))
+        campaigns.add(connection, made, [pair(item)])
     page = viewer.get(case)
     assert (page.status_code, "thinks about" in page.text, "withheld" in page.text) == (403, False, True)
     listed = viewer.get("/verdicts?ballot=choice%2Btie").text
@@ -140,24 +141,24 @@ def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, orga
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_figures_by_tag_are_gone_when_people_begin_to_judge(shown, viewer):
     """At once, not when boards were computed anew: a group may be one item, whose rulings its figures tell."""
-    board = Served().board(boards.board_name("default", "steady", "overall"))
+    board = Served().board(board_store.board_name("default", "steady", "overall"))
     by_task, anew = "Won, by task", "are computed anew"
     before = viewer.get(board).text
     assert (by_task in before, anew in before) == (True, False)
     assert viewer.get("/?task=task:counting").text.count("data-tip") > 0
     with writing(shown.state.engine) as connection:
-        items = connection.execute(select(tables.items.c.name).order_by(tables.items.c.name).limit(1)).scalars().all()
-        made = studies.create(connection, studies.Plan("begun", "pair"))
-        studies.add(connection, made, [pair(item) for item in items])
+        items = connection.execute(select(catalogue_tables.items.c.name).order_by(catalogue_tables.items.c.name).limit(1)).scalars().all()
+        made = campaigns.create(connection, campaigns.Plan("begun", "pair"))
+        campaigns.add(connection, made, [pair(item) for item in items])
     now = viewer.get(board).text
     assert (by_task in now, anew in now) == (False, True)
     assert "Who beats whom" in now
     assert "data-tip" not in viewer.get("/?task=task:counting").text
-    updater.update(shown.state.engine, shown.state.ledger)
+    catalogue_updater.update(shown.state.engine, shown.state.ledger)
     later = viewer.get(board).text
     assert (by_task in later, anew in later) == (True, False)
     with writing(shown.state.engine) as connection:
-        studies.set_state(connection, made.id, "closed")
+        campaigns.set_state(connection, made.id, "closed")
     assert by_task in viewer.get(board).text, "what is over hides nothing"
 
 
@@ -177,14 +178,14 @@ def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):
     assert told == [(key, (0.0, 1.0), "看错了", 0, False), (key, (1.0, 0.0), "因为更清楚", 1, False)]
     assert counted == every[1:]
     assert b"\xe5\xae\x89\xe5\xa8\x9c" not in Path(settings.ledger).read_bytes(), "names stay out of the ledger"
-    updater.update(shown.state.engine, shown.state.ledger)
+    catalogue_updater.update(shown.state.engine, shown.state.ledger)
     assert "因为更清楚" in annotator.get(case).text
     assert "You have voted on this case." in annotator.get(case).text
 
 
 def test_a_vote_of_somebody_whom_a_file_of_labels_names_is_a_revision_of_the_label(app, settings):
     ann = signed_in(app, "ann", "annotator")
-    updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update(app.state.engine, app.state.ledger)
     case = some_case(ann)
     assert ann.submit(f"{case}/vote", {"best": "0", "text": "mine"}).status_code == 303
     with Ledger(settings.ledger, read_only=True) as ledger:
@@ -221,7 +222,7 @@ def test_a_case_is_judged_again_when_the_organiser_says_so(shown, viewer, organi
 
 def test_the_chinese_interface(shown, viewer):
     viewer.headers["Accept-Language"] = "zh"
-    page = viewer.get(Served().board(boards.board_name("default", "steady", "overall"))).text
+    page = viewer.get(Served().board(board_store.board_name("default", "steady", "overall"))).text
     assert "steady 的排行榜" in page
     assert "胜率" in page
 
@@ -243,9 +244,9 @@ def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, v
     assert organiser.submit("/panels", {"name": "x", "rule": "mean", "judges": "steady"}).status_code == 400
     wish = {"name": HOSTILE[:60], "rule": "mean", "judges": ["steady", "first-lover"]}
     assert organiser.submit("/panels", wish).status_code == 303
-    updater.update(shown.state.engine, shown.state.ledger)
+    catalogue_updater.update(shown.state.engine, shown.state.ledger)
     name = f"panel:{HOSTILE[:60]} (mean)"
-    page = viewer.get(Served().board(boards.board_name("default", name, "overall")))
+    page = viewer.get(Served().board(board_store.board_name("default", name, "overall")))
     assert page.status_code == 200
     assert "<script>" not in page.text
     assert "panel:" in organiser.get("/panels").text
@@ -254,9 +255,9 @@ def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, v
     assert organiser.submit("/panels/delete", {"name": wish["name"]}).status_code == 400
     assert organiser.submit("/panels/close", {"name": wish["name"]}).status_code == 303
     assert "Closed since" in organiser.get("/panels").text
-    for page in (Served().board(boards.board_name("default", name, "overall")), Served().judge(name)):
+    for page in (Served().board(board_store.board_name("default", name, "overall")), Served().judge(name)):
         assert "This panel is closed since" in viewer.get(page).text
-    monkeypatch.setattr(panels, "derive", lambda *args, **options: 0)  # the new panel has not ruled yet
+    monkeypatch.setattr(panel_verdicts, "derive", lambda *args, **options: 0)  # the new panel has not ruled yet
     assert organiser.submit("/panels", {**wish, "name": "空"}).status_code == 303
     assert organiser.submit("/panels/delete", {"name": "空"}).status_code == 303
     assert "空" not in organiser.get("/panels").text
@@ -268,7 +269,7 @@ def test_a_judges_card_says_what_came_from_its_servers_cache(app, settings, view
         counts = [Usage(1, 0, 900, 40, 0.002, 0.5, cached, 0, 900) for cached in (700, 0, 61)]
         for verdict, used in zip(ruled, counts, strict=True):
             ledger.add(replace(verdict, judge="cacher", usage=used, exchanges=()))
-    updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update(app.state.engine, app.state.ledger)
     for language, words in (("en", ("from cache", "from cache %")), ("zh", ("来自缓存的词元", "来自缓存 %"))):
         card = viewer.get(Served().judge("cacher"), headers={"Accept-Language": language}).text
         assert all(word in card for word in words)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.web.results import boards
-from fullbench.web.results.places import Served
+from fullbench.web.results.boards import board_store
+from fullbench.web.results.site.page_urls import Served
 from tests.browsing import PATIENCE
 from tests.waiting import until
 from tests.web.conftest import start_live
@@ -45,7 +45,7 @@ def test_no_figure_lies_beyond_the_edge_and_no_chart_is_scrolled(browser, served
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     places = Served()
-    for address in (places.judge("steady"), "/judges", places.board(boards.board_name("default", "steady", "overall"))):
+    for address in (places.judge("steady"), "/judges", places.board(board_store.board_name("default", "steady", "overall"))):
         computed(page, address)
         # What is not laid out yet has no place that could be wrong.
         page.locator(".sheet").evaluate_all("all => all.forEach((one) => { one.style.contentVisibility = 'visible'; })")
@@ -85,7 +85,7 @@ def test_one_contestants_duels_are_listed_in_place_of_a_table_wider_than_the_pho
     context = browser.new_context(base_url=served.url, viewport={"width": 390, "height": 844}, has_touch=True)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
-    computed(page, Served().board(boards.board_name("default", "steady", "overall")))
+    computed(page, Served().board(board_store.board_name("default", "steady", "overall")))
     table = page.locator("table.square").first
     section = page.locator("section", has=table).first
     section.evaluate("one => { one.style.contentVisibility = 'visible'; }")

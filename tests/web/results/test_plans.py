@@ -14,8 +14,9 @@ from sqlalchemy import event, select
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.results import case_list, case_rows, catalogue, gallery, listing, tables
-from fullbench.web.results.filters import Filter
+from fullbench.web.results.lists import case_list, case_list as case_rows, case_facets, verdict_list
+from fullbench.web.results.catalogue import fill_catalogue, catalogue_tables
+from fullbench.web.results.lists.verdict_filters import Filter
 
 LISTS = {
     what: {name: value for name, (value,) in parse_qs(path.partition("?")[2].removesuffix("#zh")).items()}
@@ -36,7 +37,7 @@ def ledger(tmp_path_factory):
 def engine(tmp_path_factory, ledger):
     made = engine_for(f"sqlite:///{tmp_path_factory.mktemp('plans') / 'web.sqlite'}")
     upgrade(made)
-    catalogue.fill(made, ledger)
+    fill_catalogue.fill(made, ledger)
     yield made
     made.dispose()
 
@@ -69,10 +70,10 @@ def test_a_list_never_goes_through_all_verdicts(engine, what):
     with reading(engine) as connection:
 
         def work() -> None:
-            count = listing.count(connection, wanted)
+            count = verdict_list.count(connection, wanted)
             page = case_list.page(connection, wanted, count, order=order or "newest", **cursors)
             case_rows.case_rows(connection, page.meetings, page.matched)
-            gallery.facets(connection, wanted, lambda asked: listing.count(connection, asked), counting=not wanted.q)
+            case_facets.facets(connection, wanted, lambda asked: verdict_list.count(connection, asked), counting=not wanted.q)
 
         found = plans(connection, work)
     assert len(found) > 4
@@ -85,9 +86,9 @@ def test_a_list_never_goes_through_all_verdicts(engine, what):
             assert "USING INDEX public_verdicts_study" not in plan, plan
 
 
-@pytest.fixture(params=[listing.MOST, 30])
+@pytest.fixture(params=[verdict_list.MOST, 30])
 def most(request, monkeypatch) -> int:
-    monkeypatch.setattr(listing, "MOST", request.param)
+    monkeypatch.setattr(verdict_list, "MOST", request.param)
     return request.param
 
 
@@ -98,12 +99,12 @@ def test_a_search_finds_what_older_studies_and_judges_have(engine, ledger, study
     wanted = Filter(q="更准确", study=study, judge=judge)
     expected = sum(not judge or verdict.judge == judge for verdict in ledger.record(study=study).verdicts)
     with reading(engine) as connection:
-        count = listing.count(connection, wanted)
+        count = verdict_list.count(connection, wanted)
         if count.exact:
             assert count.n == expected
         else:
             assert 0 < count.n <= min(most, expected)
         page = case_list.page(connection, wanted, count)
-        m, n = tables.meetings.c, tables.names.c
-        theirs = select(n.name).join(tables.meetings, m.study_id == n.id).where(m.id.in_(page.meetings)).distinct()
+        m, n = catalogue_tables.meetings.c, catalogue_tables.names.c
+        theirs = select(n.name).join(catalogue_tables.meetings, m.study_id == n.id).where(m.id.in_(page.meetings)).distinct()
         assert list(connection.execute(theirs).scalars()) == [study]

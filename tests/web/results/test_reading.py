@@ -16,8 +16,8 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
-from fullbench.web.results import boards
-from fullbench.web.results.places import Served
+from fullbench.web.results.boards import board_store
+from fullbench.web.results.site.page_urls import Served
 from tests.browsing import PATIENCE, follow
 from tests.web.results.looking import ended, serving
 
@@ -72,7 +72,7 @@ def desk(browser, served):
 
 
 def board(criterion: str, judge: str = JUDGES[0]) -> str:
-    return Served().board(boards.board_name("default", judge, criterion))
+    return Served().board(board_store.board_name("default", judge, criterion))
 
 
 def test_a_board_leads_to_other_criteria_and_judges_and_the_way_back(desk):

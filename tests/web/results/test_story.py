@@ -19,8 +19,9 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.web.app import create_app
-from fullbench.web.results import social, updater
-from fullbench.web.settings import Settings
+from fullbench.web.results.pages import social_card
+from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.site_settings import Settings
 from tests.making import Talker, png
 from tests.web.conftest import Visitor
 from tests.web.results import making
@@ -34,7 +35,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("story")
     path = making.fill(folder / "small.ledger", count=COUNT)
     app = create_app(Settings(f"sqlite:///{folder / 'web.sqlite'}", str(path), folder, public=True, title="Our bench"))
-    updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update(app.state.engine, app.state.ledger)
     yield Visitor(app)
     app.state.engine.dispose()
 
@@ -189,7 +190,7 @@ def test_what_was_sent_is_rendered_again_only_where_its_digest_proves_it(tmp_pat
             ledger.declare("judge", judge.name, judge.settings)
             ledger.add(case, *judge.hear([case]))
     app = create_app(Settings(f"sqlite:///{tmp_path / 'web.sqlite'}", str(path), tmp_path, public=True))
-    updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update(app.state.engine, app.state.ledger)
     page = Visitor(app).get(f"/cases/{case.key}").text
     app.state.engine.dispose()
     parts = {
@@ -224,12 +225,12 @@ def test_the_preview_has_whole_sentences():
         "People put b first.",
         "For 5 of 5 judges each of " + ", ".join(f"model-{n}" for n in range(12)) + " is.",
     )
-    assert social.fitting([short], 1060) == [short]
-    assert social.fitting([short, long], 1060) == [short], "a sentence that would be cut is left out"
-    first, second = social.fitting([long * 2], 1060)
+    assert social_card.fitting([short], 1060) == [short]
+    assert social_card.fitting([short, long], 1060) == [short], "a sentence that would be cut is left out"
+    first, second = social_card.fitting([long * 2], 1060)
     assert long.startswith(first)
     assert second.endswith("…"), "one that has nothing before it says that it goes on"
-    assert social.fitting([], 1060) == []
+    assert social_card.fitting([], 1060) == []
 
 
 def test_judges_whom_nobody_met_are_in_no_order_and_that_is_said_once(tmp_path):
@@ -238,7 +239,7 @@ def test_judges_whom_nobody_met_are_in_no_order_and_that_is_said_once(tmp_path):
         for case, ruled in making.verdicts(count=COUNT):
             ledger.add(case, *(verdict for verdict in ruled if not verdict.judge.startswith("human")))
     app = create_app(Settings(f"sqlite:///{tmp_path / 'web.sqlite'}", str(path), tmp_path, public=True))
-    updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update(app.state.engine, app.state.ledger)
     page = Visitor(app).get("/judges").text
     app.state.engine.dispose()
     assert words(page).count("voted on") == 1, "one sentence for all of them"

@@ -6,10 +6,10 @@ import time
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
-from fullbench.web.accounts.secrets import digest, new_secret
-from fullbench.web.accounts.tables import sessions, users
+from fullbench.web.accounts.random_ids_and_digests import digest, new_secret
+from fullbench.web.accounts.account_tables import sessions, users
 from fullbench.web.accounts.users import COLUMNS, User, of_row
-from fullbench.web.settings import Settings
+from fullbench.web.site_settings import Settings
 
 TOUCH = 60.0
 """That a session is in use is written down at most once in this many seconds."""

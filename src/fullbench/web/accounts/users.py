@@ -15,8 +15,8 @@ from fullbench.errors import InputError
 from fullbench.core.item import AUTHOR
 from fullbench.core.note import Note
 from fullbench.web.accounts import passwords
-from fullbench.web.accounts.secrets import new_id
-from fullbench.web.accounts.tables import sessions, tokens, users
+from fullbench.web.accounts.random_ids_and_digests import new_id
+from fullbench.web.accounts.account_tables import sessions, tokens, users
 from fullbench.web.database import alone
 from fullbench.web.words import key
 

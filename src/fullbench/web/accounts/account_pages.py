@@ -1,0 +1,174 @@
+"""The pages of one's own account, of people and invitations, and of the audit trail."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, HTTPException, Path, Query, Request
+from fastapi.responses import Response
+from sqlalchemy import Connection, func, select
+
+from fullbench.errors import InputError
+from fullbench.core.note import sentence
+from fullbench.web import page_access
+from fullbench.web.accounts import audit_log, invitations, passwords, sessions, account_tables, api_tokens, users
+from fullbench.web.accounts.sign_in_pages import Text
+from fullbench.web.page_access import Database, Organiser, Viewer
+from fullbench.web.page_rendering import redirect, render, set_cookie
+from fullbench.web.words import key
+
+router = APIRouter(include_in_schema=False)
+Id = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
+PAGE = 50
+
+
+@router.get("/account")
+def account(request: Request, user: Viewer, connection: Database) -> Response:
+    """One's own account."""
+    return _account(request, user, connection)
+
+
+def _account(request: Request, user: users.User, connection: Connection, **values: Any) -> Response:
+    own = select(func.count()).select_from(account_tables.sessions).where(account_tables.sessions.c.user_id == user.id)
+    shown: dict[str, Any] = {"problem": "", "secret": "", "status": 200} | values
+    return render(
+        request,
+        "accounts/account.html",
+        tokens=api_tokens.of_user(connection, user),
+        sessions=connection.execute(own).scalar_one(),
+        **shown,
+    )
+
+
+@router.post("/account/password")
+def password(request: Request, user: Viewer, connection: Database, *, old: Text, new: Text, again: Text) -> Response:
+    """Change one's password; other sessions end, this one goes on under a new cookie."""
+    try:
+        if not passwords.matches(old, users.login(connection, user.name)[1]):
+            raise InputError(key("The old password is not right."))
+        if new != again:
+            raise InputError(key("The two passwords differ."))
+        users.set_password(connection, user, new)
+    except InputError as error:
+        return _account(request, user, connection, problem=sentence(error), status=400)
+    address, agent = page_access.address_of(request), request.headers.get("user-agent", "")
+    secret = sessions.start(connection, user, address=address, agent=agent)
+    audit_log.write(connection, user, "password changed", address=address)
+    response = redirect(request, "/account", flash=key("The password is changed; other sessions have ended."))
+    set_cookie(request, response, page_access.SESSION, secret, seconds=page_access.settings_of(request).lasting)
+    return response
+
+
+@router.post("/account/tokens")
+def make_token(
+    request: Request,
+    user: Viewer,
+    connection: Database,
+    *,
+    name: Text,
+    scope: Text = "read",
+    days: Annotated[int, Form(ge=1, le=3650)] = 90,
+) -> Response:
+    """Make a token; it is shown on this page alone."""
+    try:
+        token, secret = api_tokens.make(connection, user, name, scope, days)
+    except InputError as error:
+        return _account(request, user, connection, problem=sentence(error), status=400)
+    audit_log.write(connection, user, "token made", token.name, address=page_access.address_of(request), scope=scope)
+    return _account(request, user, connection, secret=secret)
+
+
+@router.post("/account/tokens/{token_id}/revoke")
+def revoke_token(request: Request, user: Viewer, connection: Database, token_id: Id) -> Response:
+    """Revoke a token of one's own."""
+    if api_tokens.revoke(connection, user, token_id):
+        audit_log.write(connection, user, "token revoked", token_id, address=page_access.address_of(request))
+    return redirect(request, "/account", flash=key("The token is revoked."))
+
+
+@router.get("/people")
+def people(
+    request: Request,
+    _user: Organiser,
+    connection: Database,
+    after: Annotated[str, Query(max_length=240)] = "",
+    before: Annotated[float | None, Query(ge=0, le=1e11)] = None,
+) -> Response:
+    """Everybody with an account, and the invitations."""
+    return _people(request, connection, after=after, before=before)
+
+
+def _people(
+    request: Request, connection: Connection, *, after: str = "", before: float | None = None, **values: Any
+) -> Response:
+    page_users = users.page(connection, after=after, limit=PAGE + 1)
+    links = invitations.page(connection, before=before, limit=PAGE + 1)
+    shown: dict[str, Any] = {"problem": "", "link": "", "status": 200} | values
+    return render(
+        request,
+        "accounts/people.html",
+        people=page_users[:PAGE],
+        more=page_users[PAGE - 1].name if len(page_users) > PAGE else "",
+        invitations=links[:PAGE],
+        earlier=repr(links[PAGE - 1].at) if len(links) > PAGE else "",
+        roles=users.ROLES,
+        **shown,
+    )
+
+
+@router.post("/people/invite")
+def invite(request: Request, user: Organiser, connection: Database, role: Text, note: Text = "") -> Response:
+    """Make an invitation; its link is shown on this page alone."""
+    try:
+        invitation, secret = invitations.make(connection, users.as_role(role), user, note=note)
+    except InputError as error:
+        return _people(request, connection, problem=sentence(error), status=400)
+    audit_log.write(connection, user, "invited", invitation.note, address=page_access.address_of(request), role=role)
+    return _people(request, connection, link=f"{page_access.base_of(request)}/join/{secret}")
+
+
+@router.post("/people/invitations/{invitation_id}/revoke")
+def take_back(request: Request, user: Organiser, connection: Database, invitation_id: Id) -> Response:
+    """Take an invitation back."""
+    if invitations.revoke(connection, invitation_id):
+        audit_log.write(connection, user, "invitation taken back", invitation_id, address=page_access.address_of(request))
+    return redirect(request, "/people", flash=key("The invitation is taken back."))
+
+
+@router.post("/people/{user_id}")
+def change(request: Request, user: Organiser, connection: Database, user_id: Id, *, change: Text) -> Response:
+    """Give somebody another role, or close or open the account."""
+    if users.get(connection, user_id) is None:
+        raise HTTPException(404, key("There is no such account."))
+    try:
+        if change in {"close", "open"}:
+            changed = users.change(connection, user_id, disabled=change == "close")
+        else:
+            changed = users.change(connection, user_id, role=users.as_role(change))
+    except InputError as error:
+        return _people(request, connection, problem=sentence(error), status=400)
+    audit_log.write(connection, user, "account changed", changed.name, address=page_access.address_of(request), change=change)
+    return redirect(request, "/people", flash=key("The account of {name} is changed."), name=changed.name)
+
+
+@router.get("/audit")
+def trail(
+    request: Request,
+    _user: Organiser,
+    connection: Database,
+    *,
+    before: Annotated[int | None, Query(ge=0, le=2**62)] = None,
+    name: Annotated[str, Query(max_length=80)] = "",
+    action: Annotated[str, Query(max_length=40)] = "",
+) -> Response:
+    """Who did what when."""
+    acts = audit_log.page(connection, before=before, name=name, action=action, limit=PAGE + 1)
+    return render(
+        request,
+        "accounts/audit.html",
+        acts=acts[:PAGE],
+        more=acts[PAGE - 1].id if len(acts) > PAGE else None,
+        actions=audit_log.actions(connection),
+        name=name,
+        action=action,
+    )

@@ -1,0 +1,73 @@
+"""The audit trail: who did what when. Rows are only ever added."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from fullbench.web.accounts.account_tables import audit
+from fullbench.web.accounts.users import User
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One line of the trail."""
+
+    id: int
+    at: float
+    user: str | None
+    name: str
+    action: str
+    target: str
+    detail: Mapping[str, Any]
+    address: str
+
+
+def write(
+    connection: Connection,
+    user: User | None,
+    action: str,
+    target: str = "",
+    *,
+    address: str = "",
+    **detail: Any,
+) -> None:
+    """Note what somebody did, in the transaction that does it. Never put a secret into `detail`."""
+    connection.execute(
+        insert(audit).values(
+            at=time.time(),
+            user_id=user.id if user else None,
+            name=user.name if user else "",
+            action=action,
+            target=target[:200],
+            detail=json.dumps(detail, ensure_ascii=False),
+            address=address[:80],
+        )
+    )
+
+
+def page(
+    connection: Connection, *, before: int | None = None, name: str = "", action: str = "", limit: int = 50
+) -> list[Act]:
+    """Lines of the trail, the latest first, those before an id."""
+    query = select(audit).order_by(audit.c.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(audit.c.id < before)
+    if name:
+        query = query.where(audit.c.name == name)
+    if action:
+        query = query.where(audit.c.action == action)
+    return [
+        Act(row.id, row.at, row.user_id, row.name, row.action, row.target, json.loads(row.detail), row.address)
+        for row in connection.execute(query)
+    ]
+
+
+def actions(connection: Connection) -> list[str]:
+    """The kinds of things that were done."""
+    return list(connection.execute(select(audit.c.action).distinct().order_by(audit.c.action)).scalars())

@@ -1,0 +1,13 @@
+"""All routes of people's work: for those who vote, for organisers, for scripts."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from fullbench.web.campaigns.pages import annotation_page, group_link_pages, lead_pages
+from fullbench.web.campaigns import api_routes, lead_api_routes, lead_actions
+from fullbench.web.campaigns.create import chunked_upload, task_preview
+
+router = APIRouter()
+for part in (annotation_page, chunked_upload, task_preview, lead_actions, group_link_pages, lead_pages, api_routes, lead_api_routes):
+    router.include_router(part.router)

@@ -1,0 +1,1 @@
+"""Create a campaign from files or a ledger."""

@@ -1,0 +1,230 @@
+"""The API of leads, under `/api/v1`: tasks with their votes, rulings on splits, pilots, assignment, group links."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from pydantic import Field
+from sqlalchemy import Connection
+
+from fullbench.web.accounts import audit_log
+from fullbench.web.api.token_authentication import Organiser
+from fullbench.web.api.schemas import RESPONSES, Id, Limit, Page, Shape
+from fullbench.web.page_access import Database, address_of, base_of, settings_of
+from fullbench.web.campaigns.votes import adjudication, campaign_results
+from fullbench.web.campaigns import group_links, campaign_members
+from fullbench.web.campaigns.create import pilot_campaign
+from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
+from fullbench.web.campaigns.api_routes import Name, StudyShown, Text, shown_study, study_at
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.votes.counted_votes import Vote, raters
+
+router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["studies"])
+TaskId = Annotated[int, Field(ge=0, le=2**62)]
+
+
+class RulingWish(Shape):
+    """A ruling on a split: the fields of the form of that kind, places of responses being those of the task."""
+
+    fields: Annotated[dict[str, Text], Field(max_length=50)]
+
+
+class RulingKept(Shape):
+    """A ruling that is kept; the latest revision counts, all stay."""
+
+    task: int
+    revision: int
+
+
+class PilotWish(Shape):
+    """How many tasks a pilot has."""
+
+    tasks: Annotated[int, Field(ge=1, le=1000)] = 10
+
+
+class AssignWish(Shape):
+    """Names of accounts."""
+
+    people: Annotated[tuple[Name, ...], Field(min_length=1, max_length=1000)]
+
+
+class Assigned(Shape):
+    """How many were not assigned before."""
+
+    new: int
+
+
+class LinkWish(Shape):
+    """One link for many people; `each` is how many tasks everybody is asked for, 0 for all.
+
+    `any_browser` lets whoever gives an id go on with its work, so that to know somebody's id is to work in their place.
+    """
+
+    places: Annotated[int, Field(ge=1, le=group_links.MOST_PLACES)] = 100
+    days: Annotated[int, Field(ge=1, le=group_links.MOST_DAYS)] = 30
+    each: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    code: Annotated[str, Field(max_length=300)] = ""
+    any_browser: bool = False
+
+
+class LinkShown(Shape):
+    """A study's link, without its secret, and how many of its places are taken."""
+
+    until: float
+    open: bool
+    places: int
+    taken: int
+    each: int
+    code: str
+    any_browser: bool
+
+
+class LinkMade(LinkShown):
+    """A new link; `link` is shown once."""
+
+    link: str
+
+
+class Arrival(Shape):
+    """Somebody who came by a study's link: the id of the other site, the random id of their votes, what they did."""
+
+    external_id: str
+    rater: str
+    standing: str
+    done: int
+    complete: bool
+    at: float
+
+
+class ReleaseWish(Shape):
+    """The id that may go on in another browser than the one in which it was begun."""
+
+    external_id: Annotated[str, Field(min_length=1, max_length=group_links.LONGEST_ID)]
+
+
+@router.get("/studies/{study_id}/tasks")
+def list_tasks(
+    _caller: Organiser,
+    connection: Database,
+    study_id: Id,
+    standing: Annotated[str, Query(max_length=20)] = "",
+    start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    limit: Limit = 50,
+) -> Page[dict[str, Any]]:
+    """Tasks with their votes and what leads ruled: all, or those where people stand in one way, such as `split`."""
+    study = study_at(connection, study_id)
+    if standing and standing not in STANDINGS:
+        raise HTTPException(422, f"'standing' is one of {', '.join(STANDINGS)}; found {standing!r}")
+    people = raters(connection)
+    every = [task for task in adjudication.listed(connection, study) if not standing or task.standing == standing]
+    rows = [_task(study, task, people) for task in every[start : start + limit]]
+    return Page(rows=rows, next=str(start + limit) if len(every) > start + limit else None)
+
+
+def _task(study: Study, task: Task, people: dict[str, str]) -> dict[str, Any]:
+    content = Content.of(task.content)
+
+    def said(vote: Vote) -> dict[str, Any]:
+        return {
+            "rater": people.get(vote.person, vote.person), "answer": vote.answer, "label": vote.label,
+            "words": None if vote.label is None else campaign_results.spoken(study, content, vote.label),
+            "reason": vote.answer.get("reason"), "revision": vote.revision, "at": vote.at,
+        }  # fmt: skip
+
+    return {
+        "task": task.id, "item": content.item.id, "standing": task.standing,
+        "contestants": [response.contestant for response in content.responses],
+        "votes": [said(vote) for vote in task.votes], "rulings": [said(vote) for vote in task.rulings],
+    }  # fmt: skip
+
+
+@router.post("/studies/{study_id}/tasks/{task}/rulings", status_code=201)
+def rule(
+    request: Request, caller: Organiser, connection: Database, study_id: Id, task: TaskId, *, wish: RulingWish
+) -> RulingKept:
+    """Rule on a task where people are split; every vote stays, and the rule `adjudicated` of a figure counts this."""
+    study = study_at(connection, study_id)
+    there = adjudication.task_of(connection, study, task)
+    if there is None:
+        raise HTTPException(404, "there is no such task")
+    revision = adjudication.rule(connection, study, there, caller, wish.fields)
+    audit_log.write(connection, caller, "split ruled on", study.name, address=address_of(request), task=task)
+    return RulingKept(task=task, revision=revision)
+
+
+@router.post("/studies/{study_id}/pilots", status_code=201)
+def make_pilot(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: PilotWish) -> StudyShown:
+    """Open a pilot of a few tasks; its votes are marked and left out unless asked for."""
+    new_pilot = pilot_campaign.make(connection, study_at(connection, study_id), wish.tasks, settings_of(request).task_limit)
+    audit_log.write(connection, caller, "pilot made", new_pilot.name, address=address_of(request))
+    return shown_study(connection, new_pilot)
+
+
+@router.post("/studies/{study_id}/members", status_code=201)
+def assign(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: AssignWish) -> Assigned:
+    """Let people into a study, which is from then on for those alone who were."""
+    study = study_at(connection, study_id)
+    new = campaign_members.assign(connection, study, wish.people)
+    audit_log.write(connection, caller, "people assigned", study.name, address=address_of(request), new=new)
+    return Assigned(new=new)
+
+
+@router.get("/studies/{study_id}/link")
+def show_link(_caller: Organiser, connection: Database, study_id: Id) -> LinkShown:
+    """The study's link for many people, without its secret."""
+    return LinkShown(**_link(connection, study_at(connection, study_id)))
+
+
+def _link(connection: Connection, study: Study) -> dict[str, Any]:
+    link = group_links.GroupLink.of(study)
+    if link is None:
+        raise HTTPException(404, "this study has no link for many people")
+    return {
+        "until": link.until, "open": link.is_open, "places": link.places, "taken": group_links.taken(connection, study),
+        "each": int(study.rules.options.get("each") or 0), "code": link.code, "any_browser": link.any_browser,
+    }  # fmt: skip
+
+
+@router.post("/studies/{study_id}/link", status_code=201)
+def make_link(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: LinkWish) -> LinkMade:
+    """Make a link for many people in place of an earlier one, which ends; who comes by it is assigned to the study."""
+    study = study_at(connection, study_id)
+    secret = group_links.make(connection, study, **wish.model_dump())
+    audit_log.write(connection, caller, "group link made", study.name, address=address_of(request))
+    made = _link(connection, study_at(connection, study_id))
+    return LinkMade(link=base_of(request) + group_links.path(study, secret), **made)
+
+
+@router.delete("/studies/{study_id}/link")
+def end_link(request: Request, caller: Organiser, connection: Database, study_id: Id) -> LinkShown:
+    """End the link: nobody new comes by it, who is there works on."""
+    study = study_at(connection, study_id)
+    _link(connection, study)
+    group_links.end(connection, study)
+    audit_log.write(connection, caller, "group link ended", study.name, address=address_of(request))
+    return LinkShown(**_link(connection, study_at(connection, study_id)))
+
+
+@router.get("/studies/{study_id}/arrivals")
+def list_arrivals(
+    _caller: Organiser,
+    connection: Database,
+    study_id: Id,
+    start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    limit: Limit = 50,
+) -> Page[Arrival]:
+    """Who came by the study's links, in the order they came, and how many tasks each did."""
+    came = list(group_links.rows(connection, study_at(connection, study_id)))
+    rows = [Arrival(**row) for row in came[start : start + limit]]
+    return Page(rows=rows, next=str(start + limit) if len(came) > start + limit else None)
+
+
+@router.post("/studies/{study_id}/arrivals/release")
+def release(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: ReleaseWish) -> ReleaseWish:
+    """Let whoever comes next with an id go on with its work; who is there with it is signed out."""
+    study = study_at(connection, study_id)
+    group_links.release(connection, study, wish.external_id)
+    audit_log.write(connection, caller, "id released", study.name, address=address_of(request), id=wish.external_id)
+    return wish

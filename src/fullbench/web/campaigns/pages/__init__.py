@@ -1,0 +1,1 @@
+"""Pages for annotators and leads."""

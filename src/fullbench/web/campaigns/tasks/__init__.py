@@ -1,0 +1,1 @@
+"""Annotation tasks: kinds, content, rendering."""

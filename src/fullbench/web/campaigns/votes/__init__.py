@@ -1,0 +1,1 @@
+"""Task assignment, votes, vote export."""

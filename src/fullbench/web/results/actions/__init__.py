@@ -1,0 +1,1 @@
+"""Actions of signed-in visitors: vote, request another judgment."""

@@ -1,0 +1,1 @@
+"""Precomputed leaderboards and judge cards."""

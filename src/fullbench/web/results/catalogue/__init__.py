@@ -1,0 +1,1 @@
+"""Search index of the ledger's verdicts."""

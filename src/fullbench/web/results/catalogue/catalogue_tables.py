@@ -1,0 +1,218 @@
+"""The tables of the public side: a catalogue of the ledger's verdicts, made for filtering, and what visitors ask for.
+
+The catalogue can be thrown away and filled again from the ledger; the ledger stays the truth. A change of its tables
+needs no step by step: drop them, `database.upgrade` makes them anew. Names are numbers here
+(`names`), so that a million verdicts stay small. A *meeting* is where verdicts meet: one study, item, criterion, ballot
+and set of answers, whatever the order shown. Studies are kept apart: what two of them share is a row in each. Of a vote
+that was changed, and of a reply that was read again, the latest revision alone is here.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, SmallInteger, String, Table, Text, UniqueConstraint
+
+from fullbench.web.database import made_with, metadata
+from fullbench.web.results.catalogue.verdict_flags import FLAGS
+
+names = Table(
+    "public_names",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("kind", String(12), nullable=False),
+    Column("name", Text, nullable=False),
+    UniqueConstraint("kind", "name", name="public_names_once"),
+)
+"""Studies, judges, contestants, ballots, criteria and raters."""
+
+items = Table(
+    "public_items",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("place", String(32), nullable=False, unique=True),
+    Column("study_id", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("title", Text, nullable=False),
+)
+"""`place` stands for study and name."""
+
+tags = Table(
+    "public_tags",
+    metadata,
+    Column("item_id", Integer, primary_key=True),
+    Column("name", String(200), primary_key=True),
+    Column("value", Text, nullable=False),
+    Index("public_tags_value", "name", "value", "item_id"),
+)
+
+cases = Table(
+    "public_cases",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("place", String(32), nullable=False, unique=True),
+    Column("study_id", Integer, nullable=False),
+    Column("key", String(64), nullable=False),
+    Column("item_id", Integer, nullable=False),
+    Index("public_cases_key", "key"),
+)
+"""`place` stands for study and key."""
+
+meetings = Table(
+    "public_meetings",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("key", String(32), nullable=False, unique=True),
+    Column("study_id", Integer, nullable=False),
+    Column("item_id", Integer, nullable=False),
+    Column("doubt", SmallInteger, nullable=False),
+    Index("public_meetings_study", "study_id", "id"),
+    Index("public_meetings_doubt", "study_id", "doubt", "id"),
+)
+"""`doubt` says how much its verdicts differ (see `catalogue.disagreement.doubt`)."""
+
+compared = Table(
+    "public_compared",
+    metadata,
+    Column("contestant_id", Integer, primary_key=True, autoincrement=False),
+    Column("meeting_id", Integer, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+"""Whose answers a meeting is about."""
+
+dirty = Table("public_dirty", metadata, Column("meeting_id", Integer, primary_key=True, autoincrement=False))
+"""Meetings to which verdicts came whose flags are still to be set."""
+
+verdicts = Table(
+    "public_verdicts",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("study_id", Integer, nullable=False),
+    Column("case_id", Integer, nullable=False),
+    Column("judge_id", Integer, nullable=False),
+    Column("trial", Integer, nullable=False),
+    Column("rater_id", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("item_id", Integer, nullable=False),
+    Column("meeting_id", Integer, nullable=False),
+    Column("ballot_id", Integer, nullable=False),
+    Column("criterion_id", Integer, nullable=False),
+    Column("fault", SmallInteger, nullable=False),
+    Column("shape", SmallInteger, nullable=False),
+    Column("shown", Text, nullable=False),
+    Column("samples", Text, nullable=False),
+    Column("marks", Text),
+    *(Column(flag, SmallInteger, nullable=False) for flag in FLAGS),
+    Column("place", BigInteger),
+    UniqueConstraint("case_id", "judge_id", "trial", "rater_id", name="public_verdicts_once"),
+    Index("public_verdicts_judge", "judge_id", "id"),
+    Index("public_verdicts_item", "item_id", "id"),
+    Index("public_verdicts_study", "study_id", "id"),
+    Index("public_verdicts_meeting", "meeting_id", "judge_id", "fault"),
+    Index("public_verdicts_fault", "fault", "id"),
+    Index("public_verdicts_split", "split", "id"),
+    Index("public_verdicts_swapped", "swapped", "id"),
+    Index("public_verdicts_met", "met", "opposed", "id"),
+)
+"""One row a verdict, in the order of entry.
+
+`fault` is its place in `FAULTS` from 1, 0 where marks were given; `shape` is 0 for a score of one response, 1 for a
+choice among several, 2 for a ranking.
+`samples` numbers the answers shown (empty: all are the first). Then come its `FLAGS`. `place` is its place in the
+ledger; empty for a panel's ruling, and for what was entered before places were kept.
+"""
+
+_SEARCH = {
+    "sqlite": [
+        "CREATE VIRTUAL TABLE public_search USING fts5(words, content='', detail='none', columnsize=0, "
+        "tokenize='ascii')"
+    ],
+    "postgresql": [
+        "CREATE TABLE public_search (id integer PRIMARY KEY, words tsvector NOT NULL)",
+        "CREATE INDEX public_search_words ON public_search USING gin (words)",
+    ],
+}
+made_with(verdicts, _SEARCH)
+
+shown = Table(
+    "public_shown",
+    metadata,
+    Column("contestant_id", Integer, primary_key=True, autoincrement=False),
+    Column("judge_id", Integer, primary_key=True, autoincrement=False),
+    Column("verdict_id", Integer, primary_key=True, autoincrement=False),
+    Index("public_shown_verdict", "contestant_id", "verdict_id"),
+    sqlite_with_rowid=False,
+)
+
+counts = Table(
+    "public_counts",
+    metadata,
+    Column("study_id", Integer, primary_key=True, autoincrement=False),
+    Column("judge_id", Integer, primary_key=True, autoincrement=False),
+    Column("contestant_id", Integer, primary_key=True, autoincrement=False),
+    Column("ballot_id", Integer, primary_key=True, autoincrement=False),
+    Column("criterion_id", Integer, primary_key=True, autoincrement=False),
+    Column("fault", SmallInteger, primary_key=True, autoincrement=False),
+    Column("shape", SmallInteger, primary_key=True, autoincrement=False),
+    Column("n", Integer, nullable=False),
+    Column("last", Integer, nullable=False),
+)
+"""How many verdicts of each kind, and the last of them.
+
+`contestant_id` 0 counts each verdict once, others those that show the contestant.
+"""
+
+state = Table(
+    "public_state",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+boards = Table(
+    "public_boards",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("kind", String(8), nullable=False),
+    Column("stamp", String(40), nullable=False),
+    Column("body", Text, nullable=False),
+)
+"""Boards and judge cards that were computed, with the links of their cells; `stamp` says of what."""
+
+panels = Table(
+    "public_panels",
+    metadata,
+    Column("ledger", String(64), primary_key=True),
+    Column("name", String(80), primary_key=True),
+    Column("rule", String(12), nullable=False),
+    Column("judges", Text, nullable=False),
+    Column("closed_at", Float),
+    Column("closed_place", BigInteger),
+)
+"""Judges that rule together under one name, and how; when it was closed, and at which place of the ledger."""
+
+requests = Table(
+    "public_requests",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("case_key", String(64), nullable=False),
+    Column("judge", Text, nullable=False),
+    Column("asked_by", String(120), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("state", String(12), nullable=False),
+    Column("cost", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("spec", Text, nullable=False, server_default=""),
+    Column("trial", Integer),
+    Column("beat", Float),
+    Column("ledger", String(64), nullable=False),
+    UniqueConstraint("ledger", "case_key", "judge", "asked_by", name="public_requests_once"),
+    Index("public_requests_state", "state", "at"),
+)
+"""Cases that somebody wants to be judged again.
+
+`spec` is how the judge is called, `trial` which trial of the case the ruling will be, both from when it is begun;
+`beat` is when whoever runs it last said that they still do.
+"""
+
+CATALOGUE = (names, items, tags, cases, meetings, compared, dirty, verdicts, shown, counts, state, boards)
+ALL = (*CATALOGUE, panels, requests)

@@ -1,0 +1,1 @@
+"""Filtered lists of verdicts and cases."""

@@ -1,0 +1,1 @@
+"""Static export of the public site, and its URLs."""

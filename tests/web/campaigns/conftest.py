@@ -1,0 +1,35 @@
+"""Studies on a real database: SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import pytest
+
+from fullbench import Item, Response
+from fullbench.web.database import engine_for, upgrade, writing
+from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.tasks.task_content import Content
+
+
+@pytest.fixture
+def engine(database):
+    """An engine on an empty database that has all tables."""
+    made = engine_for(database)
+    upgrade(made)
+    yield made
+    made.dispose()
+
+
+def pair(name: str, first: str = "the first answer", second: str = "the second answer") -> Content:
+    item = Item.ask(name, f"What is {name}?")
+    return Content(item, (Response.say(name, "model-one", first), Response.say(name, "model-two", second)))
+
+
+def study_of(engine, count: int = 3, *, gold: int = 0, qualify: int = 0, **plan) -> campaigns.Study:
+    """A study of pairs whose known answers are the first response."""
+    plan = {"name": "pairs", "kind": "pair", **plan}
+    with writing(engine) as connection:
+        made = campaigns.create(connection, campaigns.Plan(**plan))
+        campaigns.add(connection, made, [pair(f"item-{number}") for number in range(count)])
+        campaigns.add_known(connection, made, [(pair(f"gold-{n}"), {"best": 0}) for n in range(gold)], "gold")
+        campaigns.add_known(connection, made, [(pair(f"test-{n}"), {"best": 0}) for n in range(qualify)], "qualify")
+        return campaigns.study(connection, made.id)

@@ -1,0 +1,87 @@
+"""What people are told: shipped for every kind and paper in two languages, editable, versioned, beside the scale."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+from fullbench.errors import InputError
+from fullbench.core import plugin_entry_points
+from fullbench.web.database import writing
+from fullbench.web.campaigns.tasks import guidelines
+from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.tasks.task_kinds import kinds
+from tests.web.campaigns.test_pages import content, field, study
+
+SCALES = {"score": ["1", "2", "3", "4", "5"], "rate": [str(n) for n in range(1, 11)], "agree": list("12345")}
+
+
+@pytest.fixture
+def database(one_sqlite, tmp_path) -> str:
+    """Nothing here depends on which database it is."""
+    shutil.copy(one_sqlite, tmp_path / "web.sqlite")
+    return f"sqlite:///{tmp_path / 'web.sqlite'}"
+
+
+def test_every_kind_and_every_paper_has_a_text_in_both_languages():
+    assert set(guidelines.papers()) == {"mllm-as-a-judge", "visitbench", "mjbench", "upme", "alignmmbench"}
+    assert set(guidelines.papers()) <= set(plugin_entry_points.names("benchmarks"))
+    for kind in kinds():
+        for paper in (guidelines.PLAIN, *guidelines.papers_with(kind)):
+            english, chinese = guidelines.shipped(kind, "en", paper), guidelines.shipped(kind, "zh", paper)
+            assert english.startswith("# "), (kind, paper)
+            assert "## Example" in english, (kind, paper)
+            assert "## 例子" in chinese, (kind, paper)
+            assert re.search(r"[\u4e00-\u9fff]", chinese)
+            if kind in SCALES:
+                scale = [str(n) for n in range(1, 11)] if (kind, paper) == ("score", "alignmmbench") else SCALES[kind]
+                said = guidelines.anchors(english, scale)
+                assert set(said) == set(guidelines.anchors(chinese, scale)), (kind, paper)
+                assert {scale[0], scale[-1]} <= set(said), (kind, paper)
+    for paper in guidelines.papers():
+        assert [kind for kind in kinds() if paper in guidelines.papers_with(kind)], paper
+
+
+def test_a_paper_without_such_a_text_is_refused(app):
+    with pytest.raises(InputError, match="there is no guideline of 'upme' for rate tasks; there are: mjbench"):
+        campaigns.Plan("x", "rate", options={"paper": "upme"})
+
+
+def test_the_scale_says_what_its_points_mean_in_the_readers_language(app, annotator):
+    made = study(app, "score", options={"paper": "mllm-as-a-judge"})
+    page = annotator.get(f"/work/{made.id}").text
+    assert re.findall(r'<span class="anchor">([^<]+)', page)[0] == "wrong or useless"
+    annotator.headers["Accept-Language"] = "zh"
+    page = annotator.get(f"/work/{made.id}").text
+    assert re.findall(r'<span class="anchor">([^<]+)', page)[-1] == "正确、完整、清楚"
+    assert field(annotator.get(f"/work/{made.id}"), "guideline") == guidelines.version("score", "mllm-as-a-judge")
+
+
+def test_an_own_text_in_two_languages_has_versions_and_anchors(app, organiser, annotator):
+    made = study(app, "score")
+    own = "# Ours\n\n- 1: none\n- 5: all\n<!-- zh -->\n# 我们的\n\n- 1: 没有\n- 5: 全有"
+    organiser.submit(f"/organise/{made.id}/guidelines", {"guidelines": own})
+    page = annotator.get(f"/work/{made.id}")
+    assert re.findall(r'<span class="anchor">([^<]+)', page.text) == ["none", "all"]
+    assert "我们的" not in page.text
+    assert field(page, "guideline") == "a score study 1"
+    annotator.headers["Accept-Language"] = "zh"
+    page = annotator.get(f"/work/{made.id}").text
+    assert re.findall(r'<span class="anchor">([^<]+)', page) == ["没有", "全有"]
+    assert "Ours" not in page
+    with writing(app.state.engine) as connection:
+        campaigns.set_guidelines(connection, made.id, "short")
+        assert campaigns.study(connection, made.id).guideline == "a score study 2"
+
+
+def test_a_vote_under_guidelines_that_changed_in_between_says_which_it_was(app, organiser, annotator):
+    """Changed while the task is in view: the vote is kept, under the version that its giver was shown."""
+    made = study(app, "pair", [content("pair")], guidelines="first words")
+    page = annotator.get(f"/work/{made.id}")
+    organiser.submit(f"/organise/{made.id}/guidelines", {"guidelines": "second words"})
+    sent = {name: field(page, name) for name in ("lease", "key", "replaces", "started", "guideline")}
+    assert annotator.submit(f"/work/{made.id}/vote", {**sent, "best": "0"}).status_code == 303
+    rows = organiser.get(f"/organise/{made.id}/votes.jsonl").text
+    assert '"guideline": "a pair study 1"' in rows
