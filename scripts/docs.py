@@ -120,7 +120,7 @@ def commands() -> str:
     import click
     from typer.main import get_command
 
-    from fullbench.cli.app import app
+    from fullbench.cli.all_commands import app
 
     lines = ["# Commands", "", "Each has `--help`. This page is made from the same texts.", ""]
 

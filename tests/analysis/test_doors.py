@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.columns.column_builder import columns_of
 from fullbench.columns.columns_from_parquet import columns_of_parquet
 from fullbench.analysis import all_tables

@@ -8,7 +8,7 @@ from collections import Counter
 from typer.testing import CliRunner
 
 from fullbench import Choice, Item, Ledger, Response, Score, Verdict
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.core.case import cases
 
 FORCED, TIES = Choice(tie=False), Choice(tie=True)

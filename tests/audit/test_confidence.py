@@ -16,7 +16,7 @@ from fullbench.audit.measures.calibration import calibration
 from fullbench.audit.cases.build_audit_cases import SIZES, docket
 from fullbench.audit.measures.verdicts_with_truth import heard
 from fullbench.audit.simulated_judges import named
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.parsing.confidence import stated_confidence, token_confidence
 from fullbench.studies import judge_and_model_specs

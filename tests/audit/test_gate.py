@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.audit.cases.build_audit_cases import SIZES, docket
 from fullbench.audit.simulated_judges import JUDGES
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.studies.run.judge_cases import hear
 

@@ -19,7 +19,7 @@ from fullbench.audit.cases.attacks import attacks
 from fullbench.audit.audit_run import variants
 from fullbench.audit.cases.build_audit_cases import SIZES, docket
 from fullbench.audit.cases.synthetic_items import asked, drawn
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
 from fullbench.core.note import Note

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import fullbench
 from fullbench import Ledger
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.ledger.judge_replacements import Succession, successions
 from tests.audit.test_succession import WORTH, play
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.audit import canary_checks
 from fullbench.audit.simulated_judges import AuditJudge
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.stats import drift_alarm as alarms
 from fullbench.stats.drift_alarm import alarm_call, alarm_calls
 from fullbench.stats.ratings.joint_rating_model import Votes, joint

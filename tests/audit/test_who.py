@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from fullbench import Ledger
 from fullbench.audit.cases.build_audit_cases import SIZES, docket
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.files.item_files import read_verdicts
 from tests.tiny_server import TinyServer
 

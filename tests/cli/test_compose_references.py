@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageDraw
 from typer.testing import CliRunner
 
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from tests.making import png
 
 

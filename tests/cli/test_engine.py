@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import typer
 
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 
 

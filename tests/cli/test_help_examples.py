@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from fullbench.cli.app import app
-from fullbench.cli.examples import WIDTH, pasteable
+from fullbench.cli.all_commands import app
+from fullbench.cli.help_examples import WIDTH, pasteable
 
 
 def every(command: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -84,7 +84,7 @@ def ran(command: str, *, in_a_shell: bool) -> tuple[int, str]:
 def test_every_command_is_in_the_docs():
     from typer.main import get_command
 
-    from fullbench.cli.app import app
+    from fullbench.cli.all_commands import app
 
     command = get_command(app)
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)

@@ -61,7 +61,7 @@ def test_the_gallery_has_every_picture_with_its_words(pages):
 def test_the_reference_has_every_command_setting_and_name(pages):
     from typer.main import get_command
 
-    from fullbench.cli.app import app
+    from fullbench.cli.all_commands import app
 
     commands = (pages / "reference" / "commands.md").read_text(encoding="utf-8")
     for name in get_command(app).list_commands(None):

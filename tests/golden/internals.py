@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fullbench.cli.app import app
-from fullbench.cli.root import command_of
+from fullbench.cli.all_commands import app
+from fullbench.cli.application import command_of
 from fullbench.errors import FullbenchError
 from fullbench.studies.judge_and_model_specs import contestant, judge
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic
 from fullbench.models.model_prices import cache_shares, price_of

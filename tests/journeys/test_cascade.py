@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import fullbench
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.analysis.views.cascade_verdicts import decided
 from fullbench.core.panel import Cascade

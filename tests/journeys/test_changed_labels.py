@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import fullbench
 from fullbench import Ledger
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import DataWarning
 
 RATERS, ITEMS = ("ann", "博"), 6

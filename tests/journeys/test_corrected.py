@@ -17,7 +17,7 @@ from scipy.stats import t
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.core.ballot import Score
 from fullbench.core.verdict import Circumstances
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.studies import judge_and_model_specs
 from tests.cli.test_judge import cli
 from tests.tiny_server import TinyServer

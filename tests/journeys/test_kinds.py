@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import InputError, Ledger
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.studies.study_file import Study
 from tests.fake_server import FakeServer
 from tests.making import png

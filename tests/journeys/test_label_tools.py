@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Ranking, Response, Score, Verdict
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_verdicts
 

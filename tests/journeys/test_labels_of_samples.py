@@ -12,7 +12,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 
 PEOPLE = ("安", "bo", "cy")
 

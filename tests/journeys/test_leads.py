@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.core.verdict import ADJUDICATION
 from tests.journeys.voting import Site, column, shown, tables
 from tests.waiting import until

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Cascade, InputError, Ledger, LedgerError, Panel
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.analysis.views.panel_verdicts import rulings
 from fullbench.core.verdict import Verdict
 from fullbench.web.app import create_app

@@ -19,7 +19,7 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.files.question_sets import read_questions
 from fullbench.judges.peer_review.review_prompts import shipped
 from fullbench.ledger.ledger import Ledger

@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Call, Case, Item, Ledger, Response, Score, Verdict
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 
 ITEMS = 6
 SHOWN = re.compile(r"<response ([A-Z]) (\w+)>\n(.*?)\n</response \1 \2>", re.DOTALL)

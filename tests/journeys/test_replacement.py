@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Case, Item, Ledger, Response, Verdict
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.core.ballot import Score
 
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from tests.scripted_server import ScriptedServer
 

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 
 ITEMS = 12
 

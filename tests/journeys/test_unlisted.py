@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from typer.testing import CliRunner
 
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.core.rubric import code
 from tests.scripted_server import ScriptedServer
 

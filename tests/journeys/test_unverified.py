@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import InputError, Ledger
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.web.database import engine_for, reading
 from fullbench.web.page_access import SESSION
 from fullbench.web.campaigns import campaigns

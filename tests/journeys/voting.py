@@ -10,7 +10,7 @@ import httpx2 as httpx
 from sqlalchemy import select
 from typer.testing import CliRunner
 
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import FullbenchError
 from fullbench.web.accounts import api_tokens
 from fullbench.web.accounts.account_tables import users as users_table

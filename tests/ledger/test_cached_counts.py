@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fullbench import Ledger
-from fullbench.cli import common
+from fullbench.cli import options
 from fullbench.files.item_files import read_verdicts
 from fullbench.ledger import schema
 from fullbench.core.call import Usage
@@ -264,6 +264,6 @@ def test_a_verdict_that_comes_again_without_its_counts_is_no_second_call(place):
 def test_what_one_run_says_in_its_last_line_is_never_too_much():
     told = Tally("a", 0, 2, 2, usage=Usage(2, 0, 1_000, 10, 0.0, 1.0, cached=250, counted=1_000))
     silent = Tally("b", 0, 2, 2, usage=Usage(2, 0, 9_000, 10, 0.0, 1.0))
-    assert "(25% of the tokens sent came from the server's cache)" in common.summary([told])
-    assert "(at least 2% of the tokens sent came from the server's cache)" in common.summary([told, silent])
-    assert "cache" not in common.summary([silent])
+    assert "(25% of the tokens sent came from the server's cache)" in options.summary([told])
+    assert "(at least 2% of the tokens sent came from the server's cache)" in options.summary([told, silent])
+    assert "cache" not in options.summary([silent])

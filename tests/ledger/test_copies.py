@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.sqlite import incomplete_copy_marks
 from fullbench.core.picture import Picture

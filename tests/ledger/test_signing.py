@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.ledger import row_conversion, schema
 from fullbench.ledger.integrity.row_chain import link_of

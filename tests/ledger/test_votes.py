@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Score

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from tests.web.conftest import start_live
 
 yaml = pytest.importorskip("yaml")

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
-from fullbench.cli.app import app as command
+from fullbench.cli.all_commands import app as command
 from fullbench.reports import notebook_html
 from fullbench.reports.html_page import Exhibit, Section, page
 from fullbench.studies.judge_and_model_specs import judge

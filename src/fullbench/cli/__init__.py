@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import Any
 
-from fullbench.cli.streams import Nowhere, flushed, ready
+from fullbench.cli.standard_streams import Nowhere, flushed, ready
 
 OF_THE_MACHINE = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP,
@@ -45,9 +45,9 @@ def _called() -> int:
     atexit.register(_leave_memory)
     # Our matrices are small: on a busy machine threads that wait for each other took longer than one (2.0 s, not 0.7).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from fullbench.cli.misread import refuse_misread
-    from fullbench.cli.root import command_of
-    from fullbench.cli.starting import application_for
+    from fullbench.cli.argument_mistakes import refuse_misread
+    from fullbench.cli.application import command_of
+    from fullbench.cli.command_loading import application_for
     from fullbench.errors import DataWarning, FullbenchError
     from fullbench.hygiene import Neutral, NeutralFormatter, neutral
 

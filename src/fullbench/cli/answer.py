@@ -7,29 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    AgainOption,
-    AnywayOption,
-    BudgetForOption,
-    BudgetOption,
-    DurabilityOption,
-    EngineOption,
-    FetchUrlsOption,
-    LedgerOption,
-    LimitOption,
-    PicturesFromOption,
-    PicturesOption,
-    QuestionOption,
-    QuietOption,
-    StudyOption,
-    SupersedeOption,
-    WithoutPicturesOption,
-    asking_from,
-    closing,
-    say,
-    stoppable,
-)
+from fullbench.cli.options import DEFAULT_LEDGER, AgainOption, AnywayOption, BudgetForOption, BudgetOption, DurabilityOption, EngineOption, FetchUrlsOption, LedgerOption, LimitOption, PicturesFromOption, PicturesOption, QuestionOption, QuietOption, StudyOption, SupersedeOption, WithoutPicturesOption, asking_from, closing, say, stoppable
 
 
 def answer(

@@ -7,26 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    AgainOption,
-    AnywayOption,
-    BudgetForOption,
-    BudgetOption,
-    DryRunOption,
-    EngineOption,
-    JsonOption,
-    LedgerOption,
-    LimitOption,
-    PicturesOption,
-    QuietOption,
-    asking_from,
-    closing,
-    ledger_if_any,
-    say,
-    show,
-    stoppable,
-)
+from fullbench.cli.options import DEFAULT_LEDGER, AgainOption, AnywayOption, BudgetForOption, BudgetOption, DryRunOption, EngineOption, JsonOption, LedgerOption, LimitOption, PicturesOption, QuietOption, asking_from, closing, ledger_if_any, say, show, stoppable
 
 if TYPE_CHECKING:
     from fullbench.audit.audit_card import Findings

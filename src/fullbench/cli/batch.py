@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable, warn
+from fullbench.cli.options import JsonOption, QuietOption, say, show, stoppable, warn
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table

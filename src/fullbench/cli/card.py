@@ -9,17 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    JsonOption,
-    LedgerOption,
-    PilotOption,
-    StudyOption,
-    VisibleOption,
-    VoteRuleOption,
-    say,
-    show,
-)
+from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, PilotOption, StudyOption, VisibleOption, VoteRuleOption, say, show
 
 
 def card(

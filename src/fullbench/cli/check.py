@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, SafeOption, say, show
+from fullbench.cli.options import JsonOption, SafeOption, say, show
 
 if TYPE_CHECKING:
     from fullbench.models.check_model import Tried

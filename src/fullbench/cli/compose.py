@@ -7,20 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    EngineOption,
-    JsonOption,
-    LedgerOption,
-    PicturesOption,
-    QuietOption,
-    asking_from,
-    closing,
-    say,
-    show,
-    stoppable,
-)
+from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, JsonOption, LedgerOption, PicturesOption, QuietOption, asking_from, closing, say, show, stoppable
 
 compose_app = typer.Typer(
     help="Build a benchmark of your own: pictures that are alike, questions reworded by models, confirmed by people.",

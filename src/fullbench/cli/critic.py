@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.common import JsonOption, QuietOption, say, show, stoppable
+from fullbench.cli.options import JsonOption, QuietOption, say, show, stoppable
 
 if TYPE_CHECKING:
     from fullbench.core.record import Record

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import QuietOption, closing, say, show, stoppable
+from fullbench.cli.options import QuietOption, closing, say, show, stoppable
 
 _LEAD = (
     "This is the instrument looking at itself. The pictures were drawn by fullbench, so the truth about them is known; "

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, LedgerOption, say, show
+from fullbench.cli.options import DEFAULT_LEDGER, LedgerOption, say, show
 
 
 def export(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import bar, say
+from fullbench.cli.options import bar, say
 
 
 def fetch_pictures(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, say, show
+from fullbench.cli.options import JsonOption, say, show
 
 
 def gate(

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import QuestionOption, say
+from fullbench.cli.options import QuestionOption, say
 
 _STUDY = """\
 # A study: what is asked, who answers, who judges. Written by `fullbench init`.

@@ -7,34 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    MORE,
-    AgainOption,
-    AnywayOption,
-    BudgetForOption,
-    BudgetOption,
-    DryRunOption,
-    DurabilityOption,
-    EngineOption,
-    FetchUrlsOption,
-    JsonOption,
-    LedgerOption,
-    LimitOption,
-    PicturesFromOption,
-    PicturesOption,
-    QuestionOption,
-    QuietOption,
-    StudyOption,
-    SupersedeOption,
-    WithoutPicturesOption,
-    closing,
-    ledger_if_any,
-    lonely,
-    say,
-    show,
-    stoppable,
-)
+from fullbench.cli.options import DEFAULT_LEDGER, MORE, AgainOption, AnywayOption, BudgetForOption, BudgetOption, DryRunOption, DurabilityOption, EngineOption, FetchUrlsOption, JsonOption, LedgerOption, LimitOption, PicturesFromOption, PicturesOption, QuestionOption, QuietOption, StudyOption, SupersedeOption, WithoutPicturesOption, closing, ledger_if_any, lonely, say, show, stoppable
 
 
 def judge(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, QuietOption, bar
+from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, QuietOption, bar
 from fullbench.cli.ledger import LedgerArgument
 from fullbench.errors import InputError
 

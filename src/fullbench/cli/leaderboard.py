@@ -7,28 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    CorrectedOption,
-    DryRunOption,
-    EngineOption,
-    JsonOption,
-    LedgerOption,
-    LimitOption,
-    PicturesFromOption,
-    PicturesOption,
-    PilotOption,
-    QuietOption,
-    StudyOption,
-    VisibleOption,
-    WithoutPicturesOption,
-    asking_from,
-    closing,
-    say,
-    show,
-    stoppable,
-)
+from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, CorrectedOption, DryRunOption, EngineOption, JsonOption, LedgerOption, LimitOption, PicturesFromOption, PicturesOption, PilotOption, QuietOption, StudyOption, VisibleOption, WithoutPicturesOption, asking_from, closing, say, show, stoppable
 from fullbench.core.table import Table
 
 leaderboard_app = typer.Typer(

@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    CorrectedOption,
-    JsonOption,
-    LedgerOption,
-    PicturesOption,
-    QuietOption,
-    StudyOption,
-    bar,
-)
-from fullbench.cli.common import show as show_tables
+from fullbench.cli.options import DEFAULT_LEDGER, CorrectedOption, JsonOption, LedgerOption, PicturesOption, QuietOption, StudyOption, bar
+from fullbench.cli.options import show as show_tables
 from fullbench.errors import InputError
 from fullbench.analysis.verdict_cost import FromCache
 from fullbench.files.writers import Columns

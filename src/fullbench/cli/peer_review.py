@@ -7,21 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    DryRunOption,
-    EngineOption,
-    JsonOption,
-    LedgerOption,
-    PicturesOption,
-    QuietOption,
-    asking_from,
-    closing,
-    say,
-    show,
-    stoppable,
-)
+from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, DryRunOption, EngineOption, JsonOption, LedgerOption, PicturesOption, QuietOption, asking_from, closing, say, show, stoppable
 
 _LEAD = (
     "Nobody labelled anything here: every contestant wrote questions about the pictures, answered those of the others, "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, VoteRuleOption, bar, say, show
+from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, VoteRuleOption, bar, say, show
 from fullbench.errors import InputError, MissingExtra
 from fullbench.files.writers import Columns
 from fullbench.core.column_labels import headings

@@ -8,15 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    JsonOption,
-    LimitOption,
-    SafeOption,
-    WithoutPicturesOption,
-    ledger_if_any,
-    show,
-    warn,
-)
+from fullbench.cli.options import JsonOption, LimitOption, SafeOption, WithoutPicturesOption, ledger_if_any, show, warn
 
 
 def plan(

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption, StudyOption, show
+from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, StudyOption, show
 
 
 def power(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, SafeOption, WithoutPicturesOption, say, show, warn
+from fullbench.cli.options import JsonOption, SafeOption, WithoutPicturesOption, say, show, warn
 
 
 def replay(

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    CorrectedOption,
-    JsonOption,
-    LedgerOption,
-    PilotOption,
-    StudyOption,
-    VisibleOption,
-    VoteRuleOption,
-    say,
-    show,
-)
+from fullbench.cli.options import DEFAULT_LEDGER, CorrectedOption, JsonOption, LedgerOption, PilotOption, StudyOption, VisibleOption, VoteRuleOption, say, show
 
 if TYPE_CHECKING:
     from fullbench.ledger.ledger import Ledger

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, say, show
+from fullbench.cli.options import JsonOption, say, show
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced

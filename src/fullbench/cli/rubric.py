@@ -7,20 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    EngineOption,
-    JsonOption,
-    LedgerOption,
-    PicturesOption,
-    QuietOption,
-    asking_from,
-    closing,
-    say,
-    show,
-    stoppable,
-)
+from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, JsonOption, LedgerOption, PicturesOption, QuietOption, asking_from, closing, say, show, stoppable
 
 rubric_app = typer.Typer(
     help="Make a rubric: criteria proposed from examples, confirmed by a person, weighted by what people marked.",

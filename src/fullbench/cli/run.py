@@ -8,30 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    AgainOption,
-    AnywayOption,
-    BudgetForOption,
-    BudgetOption,
-    DryRunOption,
-    DurabilityOption,
-    EngineOption,
-    FetchUrlsOption,
-    JsonOption,
-    LimitOption,
-    PicturesFromOption,
-    PicturesOption,
-    QuietOption,
-    SafeOption,
-    WithoutPicturesOption,
-    closing,
-    ledger_if_any,
-    lonely,
-    say,
-    show,
-    stoppable,
-    warn,
-)
+from fullbench.cli.options import AgainOption, AnywayOption, BudgetForOption, BudgetOption, DryRunOption, DurabilityOption, EngineOption, FetchUrlsOption, JsonOption, LimitOption, PicturesFromOption, PicturesOption, QuietOption, SafeOption, WithoutPicturesOption, closing, ledger_if_any, lonely, say, show, stoppable, warn
 
 
 def run(
@@ -118,7 +95,7 @@ def run(
         lonely(done.record, comparing=done.comparing)
         code = closing(done.tallies, what="answers or verdicts")
     if canaries and not code:
-        from fullbench.cli.succession import ride_along
+        from fullbench.cli.canary_and_equate import ride_along
 
         spent = sum(tally.usage.dollars or 0.0 for tally in done.tallies)
         left = None if limit is None else max(0.0, limit - spent)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from fullbench.cli.common import say
+from fullbench.cli.options import say
 from fullbench.cli.people import TaskLimitOption
 from fullbench.errors import InputError, MissingExtra
 from fullbench.web.site_settings import TASK_LIMIT

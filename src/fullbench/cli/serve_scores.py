@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import say
+from fullbench.cli.options import say
 
 
 def serve_scores(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, JsonOption, LedgerOption
+from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption
 from fullbench.errors import InputError
 from fullbench.hygiene import neutral
 from fullbench.core.verdict import Reader

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import JsonOption, show
+from fullbench.cli.options import JsonOption, show
 
 
 def simulate(

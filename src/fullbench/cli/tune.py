@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.campaign_of_two import Campaign
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    EngineOption,
-    JsonOption,
-    LedgerOption,
-    QuietOption,
-    asking_from,
-    closing,
-    say,
-    show,
-    stoppable,
-)
+from fullbench.cli.pair_campaign import Campaign
+from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, JsonOption, LedgerOption, QuietOption, asking_from, closing, say, show, stoppable
 from fullbench.cli.people import DATA, DatabaseOption, DataOption
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import registry
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"

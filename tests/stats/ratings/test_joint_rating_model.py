@@ -13,7 +13,7 @@ from scipy import optimize
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.stats.ratings.joint_rating_model import POINTS, Votes, joint
 
 SHARP = np.array([1.0, 1.6, 0.5, 0.0])

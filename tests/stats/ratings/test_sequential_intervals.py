@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.stats.ratings.sequential_intervals import anytime, look, next_matches
 
 UNEVEN = (1.2, 0.6, 0.5, 0.4, -0.4, -1.2)

@@ -214,7 +214,7 @@ def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatc
     from typer.testing import CliRunner
 
     from fullbench.benchmarks.visit_bench.items_from_release import SAMPLE
-    from fullbench.cli.app import app
+    from fullbench.cli.all_commands import app
 
     monkeypatch.chdir(tmp_path)
     answers = [json.loads(line) for line in (SAMPLE / "responses.jsonl").read_text().splitlines()]

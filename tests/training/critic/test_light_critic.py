@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Real, Response, Score
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
 from fullbench.studies.run.progress_display import LineWatch

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.judges.critic_prompts import RULES, wording
 from fullbench.training.critic.data.prompts import Asking
 from fullbench.training.critic.critic_metadata import Critic

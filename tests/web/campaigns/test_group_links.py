@@ -9,7 +9,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from fullbench.cli.app import app as cli
+from fullbench.cli.all_commands import app as cli
 from fullbench.errors import InputError
 from fullbench.web.database import reading, writing
 from fullbench.web.campaigns import group_links, campaigns

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fullbench.audit.cases.build_audit_cases import SIZES, docket
 from fullbench.audit.simulated_judges import JUDGES
-from fullbench.cli.app import app
+from fullbench.cli.all_commands import app
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.run.judge_cases import hear
 from fullbench.web.database import reading

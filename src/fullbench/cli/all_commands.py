@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fullbench.cli.panels import JUDGE, PANELS, add
-from fullbench.cli.plugins import enter
-from fullbench.cli.root import application
+from fullbench.cli.application import JUDGE, PANELS, add
+from fullbench.cli.plugin_commands import enter
+from fullbench.cli.application import application
 
 app = application()
 for _panel, _names in PANELS.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fullbench.cli.common import say
+from fullbench.cli.options import say
 from fullbench.cli.people import make_study, opened, organiser, settings_of
 from fullbench.errors import InputError
 

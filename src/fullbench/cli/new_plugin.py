@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import say
+from fullbench.cli.options import say
 
 new_app = typer.Typer(help="Write the skeleton of a plugin.", no_args_is_help=True)
 

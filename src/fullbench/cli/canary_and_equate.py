@@ -8,22 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    DryRunOption,
-    EngineOption,
-    JsonOption,
-    LedgerOption,
-    QuietOption,
-    StudyOption,
-    asking_from,
-    closing,
-    ledger_if_any,
-    say,
-    show,
-    stoppable,
-)
+from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, DryRunOption, EngineOption, JsonOption, LedgerOption, QuietOption, StudyOption, asking_from, closing, ledger_if_any, say, show, stoppable
 from fullbench.studies.engines import Tally
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.common import PicturesFromOption, say, show
+from fullbench.cli.options import PicturesFromOption, say, show
 
 
 def import_files(

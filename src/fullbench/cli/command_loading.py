@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from fullbench.cli.panels import PANELS, add
-from fullbench.cli.root import application
+from fullbench.cli.application import PANELS, add
+from fullbench.cli.application import application
 
 
 def application_for(first: str) -> typer.Typer:
@@ -14,7 +14,7 @@ def application_for(first: str) -> typer.Typer:
     The modules and parameters of all other commands would take a third of the time of a short one.
     """
     if not any(first in names for names in PANELS.values()):
-        from fullbench.cli.app import app
+        from fullbench.cli.all_commands import app
 
         return app
     single = application()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.benchmarks.synthetic.bench import court_of
-from fullbench.cli.new import new_benchmark
+from fullbench.cli.new_plugin import new_benchmark
 from fullbench.errors import InputError
 from fullbench.testing import check_benchmark
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.common import DEFAULT_LEDGER, BudgetOption, EngineOption, LedgerOption, asking_from, say, stoppable
+from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, LedgerOption, asking_from, say, stoppable
 from fullbench.cli.compose import compose_app
 
 if TYPE_CHECKING:

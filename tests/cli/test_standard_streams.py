@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.cli.streams import PLAIN
+from fullbench.cli.standard_streams import PLAIN
 
 MAIN = [sys.executable, "-m", "fullbench"]
 NAMES = ("模型", "café", "😀")

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fullbench.cli.replies import of_replies
-from fullbench.cli.streams import Nowhere
+from fullbench.cli.reply_notes import of_replies
+from fullbench.cli.standard_streams import Nowhere
 from fullbench.errors import FullbenchError, InputError
 from fullbench.hygiene import neutral
 from fullbench.core.call import Usage

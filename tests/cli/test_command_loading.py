@@ -8,9 +8,9 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from fullbench.cli.app import app
-from fullbench.cli.panels import GROUPS, PANELS
-from fullbench.cli.starting import application_for
+from fullbench.cli.all_commands import app
+from fullbench.cli.application import GROUPS, PANELS
+from fullbench.cli.command_loading import application_for
 from fullbench.core import plugin_entry_points
 
 NAMES = [name for names in PANELS.values() for name in names]
@@ -56,14 +56,14 @@ def test_a_metric_as_the_judge_loads_neither_other_commands_nor_what_speaks_to_s
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
     assert "fullbench.cli.judge" in loaded
-    assert not loaded & {"fullbench.cli.app", "fullbench.cli.people", "fullbench.models.chat_model", "aiohttp", "scipy"}
+    assert not loaded & {"fullbench.cli.all_commands", "fullbench.cli.people", "fullbench.models.chat_model", "aiohttp", "scipy"}
 
 
 def test_a_start_does_not_pay_for_what_only_the_site_uses():
     code = "import sys; sys.argv = ['fullbench', 'list']; from fullbench.cli import main\ntry: main()\n"
     code += "except SystemExit: print(*sorted(sys.modules), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "fullbench.cli.listing" in done.stderr.split()
+    assert "fullbench.cli.list_" in done.stderr.split()
     assert "pydantic" not in done.stderr.split()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from fullbench.cli.common import JsonOption
+from fullbench.cli.options import JsonOption
 
 
 def listing(as_json: JsonOption = False) -> None:
