@@ -31,7 +31,7 @@ def fetch_pictures(
 
         fullbench fetch-pictures items.jsonl --web --rate 5
     """
-    from fullbench.cache import cache_folder
+    from fullbench.cache_dir import cache_folder
     from fullbench.files.fetch_pictures import Fetcher
     from fullbench.files.item_files import read_items
     from fullbench.files.picture_access_policy import without_pictures

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from fullbench.cache import cache_folder
+from fullbench.cache_dir import cache_folder
 from fullbench.errors import InputError
 from fullbench.files.fetch_pictures import copy_of
 from fullbench.core.picture import Picture, media_type

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from fullbench.cache import cache_folder
+from fullbench.cache_dir import cache_folder
 from fullbench.errors import LedgerError
 from fullbench.ledger.pictures.picture_bucket import Bucket
 

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.cache import cache_folder
+from fullbench.cache_dir import cache_folder
 from fullbench.errors import InputError
 from fullbench.ledger.integrity.row_chain import Head
 from fullbench.ledger.lake import manifest, parquet_segments

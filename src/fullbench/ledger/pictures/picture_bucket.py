@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from fullbench.errors import LedgerError, MissingExtra
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from fullbench.cache import cache_folder
+from fullbench.cache_dir import cache_folder
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures.picture_folder import Kept, PictureFolder
 from fullbench.core.picture import Picture

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fullbench.cache import cache_folder
+from fullbench.cache_dir import cache_folder
 from fullbench.errors import InputError
 from fullbench.models.wire.image_encoding import write_whole
 from fullbench.models.tools.colour_tool import Colours

@@ -20,7 +20,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 import pybase64
-from fullbench.cache import cache_folder
+from fullbench.cache_dir import cache_folder
 from fullbench.errors import InputError
 from fullbench.core.picture import Picture, media_type
 from fullbench.pixels import flat, transparent, turned, upright
