@@ -15,7 +15,7 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import LIKER
 from fullbench.synthetic.perturb.demographic_grids import grid
 from fullbench.synthetic.perturb.perturbed_pairs import pair, record
 from fullbench.synthetic.perturb.perturbed_pairs import people as at_work
-from fullbench.pixels import encoded
+from fullbench.picture_decoding import encoded
 from fullbench.studies.exchange.export_record import export
 from tests.benchmarks.mj_bench.test_figures import acc, ges, nds
 from tests.cli.test_judge import cli

@@ -17,7 +17,7 @@ from fullbench.synthetic.perturb.perturbed_pairs import pair, people, record
 from fullbench.errors import InputError
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.picture import Picture
-from fullbench.pixels import encoded, veiled
+from fullbench.picture_decoding import encoded, veiled
 from fullbench.studies.authoring.near_duplicates import Made, fingerprint, keep, near_duplicates, verify
 from fullbench.studies.authoring.safe_prompts import sanitise
 from tests.judges.scorers.making import texture

@@ -22,7 +22,7 @@ from fullbench.core.response import Response
 from fullbench.core.notebook_display import frame_with
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
-from fullbench.pixels import encoded
+from fullbench.picture_decoding import encoded
 
 LIBRARIES = ("polars", "pandas")
 _OURS: set[str] = set()

@@ -24,8 +24,8 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Column, Table
 from fullbench.core.verdict import Verdict
-from fullbench.pixels import eight_bits, transparent, upright
-from fullbench.pixels import veiled as under_a_veil
+from fullbench.picture_decoding import eight_bits, transparent, upright
+from fullbench.picture_decoding import veiled as under_a_veil
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.cell_text import notes
 from fullbench.reports.charts.vega_lite import Chart

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fullbench.errors import InputError
 from fullbench.core.picture import Picture
-from fullbench.pixels import eight_bits, upright
+from fullbench.picture_decoding import eight_bits, upright
 
 SIDE = 64
 """Logos are squares of so many pixels: sharp at a third of it on any screen."""

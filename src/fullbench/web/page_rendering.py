@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from fullbench.pixels import extent
+from fullbench.picture_decoding import extent
 from fullbench.reports.citation import citation
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.html_table_layout import TEMPLATES

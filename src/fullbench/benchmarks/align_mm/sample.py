@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 from fullbench.core.picture import Picture
-from fullbench.pixels import encoded
+from fullbench.picture_decoding import encoded
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

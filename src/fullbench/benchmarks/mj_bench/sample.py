@@ -18,7 +18,7 @@ from fullbench.synthetic.perturb.masks import Region, distort
 from fullbench.synthetic.perturb.perturbed_pairs import Asked, pair, people
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.pixels import encoded
+from fullbench.picture_decoding import encoded
 
 if TYPE_CHECKING:
     from PIL.Image import Image

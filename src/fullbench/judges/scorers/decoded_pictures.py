@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fullbench.errors import InputError, Unscorable
 from fullbench.core.picture import Picture, media_type
-from fullbench.pixels import flat, turn
+from fullbench.picture_decoding import flat, turn
 
 if TYPE_CHECKING:
     from PIL.Image import Image

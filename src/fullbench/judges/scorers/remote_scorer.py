@@ -25,7 +25,7 @@ from fullbench.errors import InputError, ModelError
 from fullbench.judges.scorers.decoded_pictures import UnscorableAmong
 from fullbench.judges.scorers.scorer_judge import Span
 from fullbench.core.picture import Picture
-from fullbench.pixels import encoded
+from fullbench.picture_decoding import encoded
 
 if TYPE_CHECKING:
     from PIL.Image import Image

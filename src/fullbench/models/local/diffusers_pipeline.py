@@ -30,7 +30,7 @@ from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
-from fullbench.pixels import encoded, flat, upright
+from fullbench.picture_decoding import encoded, flat, upright
 
 OPTIONS: Mapping[str, Callable[[str], Any]] = {
     "device": str, "precision": str, "batch": int, "steps": int, "guidance": float, "seed": int, "size": str,

@@ -22,7 +22,7 @@ from fullbench.models.tools.detector import Objects
 from fullbench.models.tools.ocr import Text
 from fullbench.core.digests import digest
 from fullbench.core.picture import Picture
-from fullbench.pixels import flat, upright
+from fullbench.picture_decoding import flat, upright
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 from struct import unpack_from
-from fullbench.pixels import segments
+from fullbench.picture_decoding import segments
 import os
 import tempfile
 import threading
@@ -23,7 +23,7 @@ import pybase64
 from fullbench.cache_dir import cache_folder
 from fullbench.errors import InputError
 from fullbench.core.picture import Picture, media_type
-from fullbench.pixels import flat, transparent, turned, upright
+from fullbench.picture_decoding import flat, transparent, turned, upright
 
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from fullbench.files.writers import replacing, write_rows
 from fullbench.judges.scorers.decoded_pictures import decode
 from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture
-from fullbench.pixels import encoded, veiled
+from fullbench.picture_decoding import encoded, veiled
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,7 +14,7 @@ from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure
-from fullbench.pixels import is_black
+from fullbench.picture_decoding import is_black
 from fullbench.studies import judge_and_model_specs as named
 from fullbench.studies.engines import (
     HERE,

@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any
 
 from fullbench.core.picture import Picture
-from fullbench.pixels import encoded, flat
+from fullbench.picture_decoding import encoded, flat
 
 
 def png_of(pixels: Any) -> bytes:

@@ -13,7 +13,7 @@ from fullbench.models.wire.image_encoding import Limit, wire
 from fullbench.models.wire.image_encoding import size_of
 from fullbench.models.tools.toolbox import opened
 from fullbench.core.picture import Picture
-from fullbench.pixels import SCAN, segments, turned
+from fullbench.picture_decoding import SCAN, segments, turned
 from fullbench.reports.html_page import shrunk
 from tests.judges.scorers.making import encoded, texture
 
