@@ -49,7 +49,7 @@ def _called() -> int:
     from fullbench.cli.application import command_of
     from fullbench.cli.command_loading import application_for
     from fullbench.errors import DataWarning, FullbenchError
-    from fullbench.hygiene import Neutral, NeutralFormatter, neutral
+    from fullbench.text_safety import Neutral, NeutralFormatter, neutral
 
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = Neutral(ready(before[0])), Neutral(ready(before[1]))

@@ -21,7 +21,7 @@ import typer
 from fullbench.cli.reply_notes import of_replies
 from fullbench.cli.standard_streams import Nowhere
 from fullbench.errors import FullbenchError, InputError
-from fullbench.hygiene import neutral
+from fullbench.text_safety import neutral
 from fullbench.core.call import Usage
 from fullbench.core.table import Table
 from fullbench.studies.engines import SIGNALLED, Engine, Stop, Tally

@@ -11,7 +11,7 @@ import typer
 
 from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption
 from fullbench.errors import InputError
-from fullbench.hygiene import neutral
+from fullbench.text_safety import neutral
 from fullbench.core.verdict import Reader
 
 if TYPE_CHECKING:

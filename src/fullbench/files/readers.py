@@ -22,7 +22,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 from fullbench.errors import InputError, MissingExtra
-from fullbench.hygiene import as_written
+from fullbench.text_safety import as_written
 
 
 # -----------------------------------------------------------------------------

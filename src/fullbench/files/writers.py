@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from fullbench.errors import InputError
 from fullbench.files.readers import pyarrow_for, suffix_of
-from fullbench.hygiene import no_formula
+from fullbench.text_safety import no_formula
 
 Kind = Literal["text", "int", "float", "json", "bytes", "picture"]
 Columns = Mapping[str, Kind]

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from fullbench.errors import MissingExtra
-from fullbench.hygiene import masked
+from fullbench.text_safety import masked
 from fullbench.models import dotenv
 from fullbench.models.net import error_meanings
 from fullbench.models.wire.reply_parsing import Trouble

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from fullbench.analysis.estimate_cells import EMPTY
-from fullbench.hygiene import neutral
+from fullbench.text_safety import neutral
 from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import HEADINGS
 from fullbench.core.note import Note, listed

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.errors import InputError
-from fullbench.hygiene import no_formula
+from fullbench.text_safety import no_formula
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, pack, unpack
 from fullbench.core.table import Cell, Table

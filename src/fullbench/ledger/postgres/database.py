@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from fullbench.errors import LedgerError, MissingExtra
-from fullbench.hygiene import masked
+from fullbench.text_safety import masked
 from fullbench.ledger import migrations, schema
 from fullbench.ledger.postgres import schema as postgres_schema
 from fullbench.ledger.copies import backup

@@ -16,7 +16,7 @@ from yarl import URL
 
 from fullbench.errors import ModelError
 from fullbench.files.writers import replacing
-from fullbench.hygiene import masked, masked_bytes
+from fullbench.text_safety import masked, masked_bytes
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.net import error_meanings
 from fullbench.models.net.http_client import CONNECT_SECONDS

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from fullbench.errors import InputError, ModelError
-from fullbench.hygiene import masked_bytes
+from fullbench.text_safety import masked_bytes
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.net import error_meanings
 from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, lasting

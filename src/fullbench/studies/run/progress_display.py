@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
-from fullbench.hygiene import terminal
+from fullbench.text_safety import terminal
 from fullbench.core.call import Usage
 from fullbench.studies.engines import Tally, Watch
 

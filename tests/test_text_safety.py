@@ -19,7 +19,7 @@ from fullbench import Ledger
 from fullbench.errors import LedgerError
 from fullbench.files.item_files import read_items, read_responses, write_items, write_responses
 from fullbench.files.readers import read_rows
-from fullbench.hygiene import Neutral, masked, neutral
+from fullbench.text_safety import Neutral, masked, neutral
 from fullbench.ledger.postgres.database import shown
 from fullbench.core.item import Item
 from fullbench.core.response import Response
