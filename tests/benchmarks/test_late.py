@@ -8,7 +8,7 @@ import pytest
 
 from fullbench.core.benchmark import HOOKS, Benchmark, Late
 from fullbench.core.plugin_entry_points import installed
-from fullbench.registry import benchmark
+from fullbench.plugin_registry import benchmark
 
 
 def ours():
@@ -43,7 +43,7 @@ def test_what_a_path_names_is_there_and_lies_where_a_benchmark_may_look():
 def test_listing_the_benchmarks_imports_nothing_of_what_their_tables_need():
     code = """
 import sys
-from fullbench.registry import benchmark, names
+from fullbench.plugin_registry import benchmark, names
 assert len([benchmark(name) for name in names("benchmarks")]) > 20
 print(sorted({"numpy", "scipy", "polars", "PIL", "fullbench.analysis"} & set(sys.modules)))
 """

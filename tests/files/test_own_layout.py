@@ -6,7 +6,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.files.own_layout import own_items, own_record
-from fullbench.registry import benchmark
+from fullbench.plugin_registry import benchmark
 
 
 def written(folder, name, rows):

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import pytest
 
-from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict, registry
+from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict, plugin_registry
 from fullbench.errors import InputError
 from fullbench.analysis import all_tables
 from fullbench.judges.prompted import SLOTS
@@ -202,6 +202,6 @@ def test_reproduce_without_data_may_say_what_is_missing(tmp_path: Path):
 def test_what_is_not_a_benchmark_is_refused(tmp_path, monkeypatch):
     with pytest.raises(AssertionError, match=r"a fullbench\.Benchmark, not Mute"):
         check_benchmark(Mute(), tmp_path)
-    monkeypatch.setattr(registry, "load", lambda kind, name: Mute())
+    monkeypatch.setattr(plugin_registry, "load", lambda kind, name: Mute())
     with pytest.raises(InputError, match=r"'mute' is not a benchmark \(its type is Mute\)"):
-        registry.benchmark("mute")
+        plugin_registry.benchmark("mute")

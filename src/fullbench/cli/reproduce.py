@@ -33,7 +33,7 @@ def reproduce(
 
     from fullbench.errors import InputError
     from fullbench.files.writers import replacing
-    from fullbench.registry import benchmark as benchmark_named
+    from fullbench.plugin_registry import benchmark as benchmark_named
 
     benchmark = benchmark_named(name)
     if benchmark.reproduce is None:

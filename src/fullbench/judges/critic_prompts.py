@@ -13,7 +13,7 @@ from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Language
 from fullbench.core.model import Model
 from fullbench.core.text import language_named
-from fullbench.registry import inner_model
+from fullbench.plugin_registry import inner_model
 
 RULES: Mapping[str, str] = {
     "Description": "rules_description",

@@ -23,7 +23,7 @@ from fullbench.core.model import DECLINED, Model, Prompt, Reply, as_judge
 from fullbench.core.number_ballot import Number
 from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Fault, Verdict
-from fullbench.registry import inner_model
+from fullbench.plugin_registry import inner_model
 
 QUESTION = 'Does this picture show "{prompt}"? Answer with one word, Yes or No.'
 _WANTED = {"logprobs": True, "top_logprobs": 20}

@@ -24,8 +24,8 @@ from fullbench.core.digests import digest
 from fullbench.core.item import Part, Turn
 from fullbench.core.model import Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.core.picture import Picture
-from fullbench.registry import Spec
-from fullbench.registry import model as model_of
+from fullbench.plugin_registry import Spec
+from fullbench.plugin_registry import model as model_of
 
 FRAME = "(You cannot see the picture. This is what was noted by somebody who looked at it:\n{notes})\n"
 BLANK = "(You cannot see the picture, and nothing was noted about it.)\n"

@@ -17,7 +17,7 @@ from fullbench.models.model_settings import Key
 from fullbench.core.call import Usage
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.picture import Picture
-from fullbench.registry import function as function_named
+from fullbench.plugin_registry import function as function_named
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ from fullbench.core.benchmark import Benchmark
 from fullbench.core.plugin_entry_points import spec_meant
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
-from fullbench.registry import Spec, judging, load, names
-from fullbench.registry import benchmark as benchmark_named
-from fullbench.registry import model as model_of
+from fullbench.plugin_registry import Spec, judging, load, names
+from fullbench.plugin_registry import benchmark as benchmark_named
+from fullbench.plugin_registry import model as model_of
 from fullbench.files.row_fields import Fields
 from fullbench.files.readers import read_rows
 from fullbench.judges.prompt_examples import Example

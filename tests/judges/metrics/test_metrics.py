@@ -25,7 +25,7 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.text import words_of
-from fullbench.registry import names
+from fullbench.plugin_registry import names
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.judge_and_model_specs import judge
 

@@ -14,7 +14,7 @@ from fullbench.judges.scorers.transformers_scorers import KINDS
 from fullbench.judges.scorers.open_clip_scorers import OpenClipScorer
 from fullbench.judges.scorers.remote_scorer import RemoteScorer
 from fullbench.judges.scorers.scorer_judge import CallableScorer, Scorer, ScorerJudge, Span
-from fullbench.registry import function as function_named
+from fullbench.plugin_registry import function as function_named
 
 _MODEL = ("processor", "head", "revision", "device", "precision", "decoder", "compile")
 _JUDGE = ("margin", "batch", "threads", "span")

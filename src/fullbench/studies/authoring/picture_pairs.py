@@ -17,7 +17,7 @@ from fullbench.files.readers import read_rows
 from fullbench.judges.scorers.decoded_pictures import decode
 from fullbench.core.picture import Picture
 from fullbench.picture_decoding import encoded
-from fullbench.registry import function
+from fullbench.plugin_registry import function
 from fullbench.studies.exchange.export_record import export
 from fullbench.studies.authoring.near_duplicates import Made, keep
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from fullbench.core.reproduction import Brought
-from fullbench.registry import benchmark as benchmark_named
+from fullbench.plugin_registry import benchmark as benchmark_named
 from collections.abc import Container, Iterable
 from fullbench.files.item_files import read_responses
 from fullbench.core.column_labels import headings
