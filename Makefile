@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. Both set up all they need.
 PYTHON ?= python3
 RUN = $(PYTHON) scripts/launch.py
-UNIT = tests/test_rooms.py tests/test_public.py tests/testing tests/core tests/parsing tests/files tests/stats tests/analysis \
+UNIT = tests/test_package_imports.py tests/test_public.py tests/testing tests/core tests/parsing tests/files tests/stats tests/analysis \
   tests/judges --ignore=tests/judges/scorers
 
 COVERED = tests/core tests/parsing tests/stats tests/analysis src/fullbench/core src/fullbench/parsing src/fullbench/stats \

@@ -157,8 +157,8 @@ def settings() -> str:
     from fullbench.models import model_specs
     from fullbench.models.model_settings import Limits, Sampling
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.study_file_tables import OPTIONS, VIEWS
     from fullbench.studies.study_file import Study
+    from fullbench.studies.study_file_tables import OPTIONS, VIEWS
 
     lines = ["# Studies and settings", "", "## A study's file", "", inspect.cleandoc(Study.__doc__ or ""), ""]
     lines += ["| key | type | usual |", "|---|---|---|"]

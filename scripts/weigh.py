@@ -15,11 +15,10 @@ from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release.load_release import Release
 from fullbench.benchmarks.upme.image_text_correlation_check import Given, held_out, separation
-from fullbench.judges.image_text_correlation import Correlation
-from fullbench.models.tools.text_image_fit import Weights
-from fullbench.models.tools.text_image_fit import ToolMeasure
-from fullbench.models.tools.toolbox import Toolbox
 from fullbench.core.table import Cell, Table
+from fullbench.judges.image_text_correlation import Correlation
+from fullbench.models.tools.text_image_fit import ToolMeasure, Weights
+from fullbench.models.tools.toolbox import Toolbox
 from fullbench.reports.table_formats import render
 
 THINGS = (0.5, 0.75, 1.0, 1.5, 2.0)

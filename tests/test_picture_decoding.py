@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fullbench.judges.scorers.decoded_pictures import broken, decode
-from fullbench.models.wire.image_encoding import Limit, wire
-from fullbench.models.wire.image_encoding import size_of
-from fullbench.models.tools.toolbox import opened
 from fullbench.core.picture import Picture
+from fullbench.judges.scorers.decoded_pictures import broken, decode
+from fullbench.models.tools.toolbox import opened
+from fullbench.models.wire.image_encoding import Limit, size_of, wire
 from fullbench.picture_decoding import SCAN, segments, turned
 from fullbench.reports.html_page import shrunk
 from tests.judges.scorers.making import encoded, texture

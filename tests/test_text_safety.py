@@ -16,15 +16,15 @@ from pathlib import Path
 import pytest
 
 from fullbench import Ledger
-from fullbench.errors import LedgerError
-from fullbench.files.item_files import read_items, read_responses, write_items, write_responses
-from fullbench.files.readers import read_rows
-from fullbench.text_safety import Neutral, masked, neutral
-from fullbench.ledger.postgres.database import shown
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.table import Table
+from fullbench.errors import LedgerError
+from fullbench.files.item_files import read_items, read_responses, write_items, write_responses
+from fullbench.files.readers import read_rows
+from fullbench.ledger.postgres.database import shown
 from fullbench.reports.table_formats import render
+from fullbench.text_safety import Neutral, masked, neutral
 
 KEY = "sk-live/0123456789abcdef+XYZ"
 ATTACK = "bad \x1b]0;pwned\x07\x1b[2J\x9b31m \u202etxt.exe\u2066"

@@ -25,10 +25,10 @@ from sqlalchemy import Engine, insert, select
 from fullbench import Item, Response
 from fullbench.web.accounts import api_tokens, users
 from fullbench.web.accounts.account_tables import users as users_table
-from fullbench.web.database import engine_for, reading, upgrade, writing
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.campaign_tables import slots, tasks, votes
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.database import engine_for, reading, upgrade, writing
 
 
 @dataclass

@@ -66,8 +66,8 @@ def pictures(count: int = 300) -> list[Row]:
     of the standard library on bytes in memory."""
     import base64
 
-    from fullbench.models.wire.image_encoding import Limit, encoded
     from fullbench.core.picture import Picture
+    from fullbench.models.wire.image_encoding import Limit, encoded
 
     data = [jpeg(number) for number in range(count)]
     limit = Limit()

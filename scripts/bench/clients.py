@@ -31,11 +31,11 @@ def jpeg(number: int = 0) -> bytes:
 
 
 def ours(url: str, width: int) -> Callable[[int], None]:
-    from fullbench.models.chat_model import ChatModel
-    from fullbench.models.model_settings import Limits, Sampling
     from fullbench.core.item import Turn
     from fullbench.core.model import Prompt
     from fullbench.core.picture import Picture
+    from fullbench.models.chat_model import ChatModel
+    from fullbench.models.model_settings import Limits, Sampling
 
     picture = Picture.of(jpeg())
     model = ChatModel("judge", url, sampling=Sampling(temperature=0.0), limits=Limits(concurrency=width))

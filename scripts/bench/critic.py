@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from fullbench.training.critic.data.tensors import collate
 from fullbench.training.critic.data.encoding import Example, Piece, members, micro_batches
-from fullbench.training.critic.fit.training_loop import Loop
-from fullbench.training.critic.fit.objectives import Words
+from fullbench.training.critic.data.tensors import collate
 from fullbench.training.critic.fit.distributed import Processes
+from fullbench.training.critic.fit.objectives import Words
+from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings
 from scripts.bench import Row
 

@@ -17,9 +17,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
+from fullbench.models.local.diffusers_pipeline import PipelineModel
 from scripts.bench import Row, Target, per_second
 
 DRAWING, LEARNING = Target(0.95, least=True), Target(0.9, least=True)

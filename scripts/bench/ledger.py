@@ -11,13 +11,13 @@ from pathlib import Path
 
 from tests.postgres import Postgres, programs
 
-from fullbench.ledger import row_conversion, schema
-from fullbench.ledger.integrity.row_chain import Chain
-from fullbench.ledger.sqlite.connection import INSERTS
-from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.writing.group_commit_writer import GROUP
 from fullbench.core.call import Usage
 from fullbench.core.verdict import Verdict
+from fullbench.ledger import row_conversion, schema
+from fullbench.ledger.integrity.row_chain import Chain
+from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.sqlite.connection import INSERTS
+from fullbench.ledger.writing.group_commit_writer import GROUP
 from scripts.bench import Row
 from scripts.bench.kills import kill_and_check
 

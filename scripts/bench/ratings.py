@@ -35,8 +35,8 @@ def _fits() -> list[Row]:
     import numpy as np
     from sklearn.linear_model import LogisticRegression
 
-    from fullbench.stats.ratings.elo import elo_in_order
     from fullbench.stats.ratings.bradley_terry import bradley_terry
+    from fullbench.stats.ratings.elo import elo_in_order
 
     first, second, outcome = _battles(BATTLES)
     bradley_terry(first[:5000], second[:5000], outcome[:5000], interval="sandwich")

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fullbench import Choice, Score, Verdict
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Usage
 from fullbench.core.digests import digest
+from fullbench.ledger.ledger import Ledger
 from scripts.bench import Row, Target
 
 SIZES = tuple(map(int, os.environ.get("FULLBENCH_BENCH_REPORT", "20000,200000,1000000").split(",")))

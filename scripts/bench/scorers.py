@@ -22,8 +22,8 @@ from PIL import Image
 
 from fullbench import Case, Item, Picture, Real, Response
 from fullbench.benchmarks.mj_bench.bench import mj_bench
-from fullbench.judges.scorers.image_statistics import measure
 from fullbench.judges.scorers.decoded_pictures import decode
+from fullbench.judges.scorers.image_statistics import measure
 from fullbench.judges.scorers.scorer_judge import Scorer, ScorerJudge
 from scripts.bench import Row, Target, per_second
 

@@ -12,8 +12,8 @@ import evalica
 import numpy as np
 from sklearn.metrics import cohen_kappa_score, f1_score
 
-from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.array_checks import Floats, Ints
+from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Statistic, bootstrap_groups
 from fullbench.stats.ratings.bradley_terry import bradley_terry
 from scripts.bench import Row, cpu
@@ -67,7 +67,9 @@ def agreement() -> list[Row]:
         other = _loop(data, theirs, groups=3, resamples=20)
         what = f"{name}, 1M verdicts, {GROUPS} groups, {RESAMPLES} resamples"
         rows.append(Row.of(what, mine, other, "numpy/scikit-learn loop, scaled", "CPU s"))
-    mine = cpu(lambda: bootstrap_groups(weighted_statistics.pearson, data.group, data.judge, data.human, cluster=data.item))
+    mine = cpu(
+        lambda: bootstrap_groups(weighted_statistics.pearson, data.group, data.judge, data.human, cluster=data.item)
+    )
     rows.append(Row.of("the same, Pearson, clustered by item", mine, rows[0].other, "loop without clusters", "CPU s"))
     return rows
 

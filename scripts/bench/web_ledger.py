@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tests.making import png
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import Case
@@ -22,6 +21,7 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Fault, Verdict
+from fullbench.ledger.ledger import Ledger
 
 CONTESTANTS, JUDGES, PAIRS, PICTURES = 100, 20, 10, 60
 TASKS = ("counting", "colours", "比较", "reading", "memes")

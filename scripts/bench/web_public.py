@@ -23,12 +23,13 @@ from tests.postgres import Postgres
 from tests.web.conftest import Live, add_person, start_live
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.accounts import sessions, api_tokens
+from fullbench.web.accounts import api_tokens, sessions
 from fullbench.web.database import engine_for, reading, upgrade, writing
 from fullbench.web.page_access import SESSION
 from fullbench.web.results.boards import board_store, judge_cards
-from fullbench.web.results.lists import case_list, case_list as case_rows, verdict_list
-from fullbench.web.results.catalogue import fill_catalogue, panel_verdicts, catalogue_updater
+from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue, panel_verdicts
+from fullbench.web.results.lists import case_list, verdict_list
+from fullbench.web.results.lists import case_list as case_rows
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.site.page_urls import judge_name
 from scripts.bench import Row, Target, web_ledger

@@ -12,18 +12,6 @@ from typing import TYPE_CHECKING, Any
 from fullbench.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fullbench.errors import (
-        EngineError,
-        FullbenchError,
-        InputError,
-        LedgerError,
-        MissingExtra,
-        ModelError,
-        Undefined,
-        Unscorable,
-        UserError,
-    )
-    from fullbench.ledger.ledger import Ledger
     from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score, ballot
     from fullbench.core.benchmark import Benchmark
     from fullbench.core.call import Call, Usage
@@ -39,6 +27,18 @@ if TYPE_CHECKING:
     from fullbench.core.response import Response
     from fullbench.core.table import Table
     from fullbench.core.verdict import Failure, Verdict
+    from fullbench.errors import (
+        EngineError,
+        FullbenchError,
+        InputError,
+        LedgerError,
+        MissingExtra,
+        ModelError,
+        Undefined,
+        Unscorable,
+        UserError,
+    )
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.notebook_api import answer, card, judge, report, run
 
 _HOMES = {
@@ -145,7 +145,9 @@ def __getattr__(name: str) -> Any:
         if _HOMES[name] == "core.ballot":
             import_module("fullbench.parsing")  # a ballot from here can read: the nouns know no reader themselves
         if _HOMES[name] in _SHOWN:
-            import_module("fullbench.reports.notebook_html")  # and these can be drawn and made frames, for the same reason
+            import_module(
+                "fullbench.reports.notebook_html"
+            )  # and these can be drawn and made frames, for the same reason
             import_module("fullbench.files.dataframes")
         return getattr(import_module(f"fullbench.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'fullbench' has no attribute {name!r}")

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fullbench.errors import InputError
 from fullbench.core.benchmark import Benchmark, Late
-from fullbench.core.plugin_entry_points import DOORS, Kind, load, names
 from fullbench.core.model import Model
+from fullbench.core.plugin_entry_points import DOORS, Kind, load, names
+from fullbench.errors import InputError
 
 __all__ = [
     "DOORS",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 __version__ = "0.1.0"
 
-SHOWING = frozenset({"analysis", "cli", "columns", "ledger", "reports", "reproduce", "stats", "testing", "web"})
+SHOWING = frozenset({"analysis", "cli", "columns", "ledger", "reports", "stats", "testing", "web"})
 """Rooms that only keep rulings, compute with them or show them."""
 SAMPLES = frozenset({"sample", "__pycache__"})
 """Folders of data that cases are made of before a worker is sent them, and of what Python makes of the code."""

@@ -13,15 +13,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from fullbench.analysis import all_tables
+from fullbench.analysis.boards.leaderboard import Settings, boards, tables
+from fullbench.analysis.boards.leaderboard_details import standings
+from fullbench.analysis.judge_card import card
 from fullbench.cli.all_commands import app
 from fullbench.columns.column_builder import columns_of
 from fullbench.columns.columns_from_parquet import columns_of_parquet
-from fullbench.analysis import all_tables
-from fullbench.analysis.judge_card import card
-from fullbench.analysis.boards.leaderboard import Settings, boards, tables
-from fullbench.analysis.boards.leaderboard_details import standings
-from fullbench.files.item_files import write_verdicts
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import cases
@@ -29,6 +27,8 @@ from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import FAULTS, Failure, Verdict
+from fullbench.files.item_files import write_verdicts
+from fullbench.ledger.ledger import Ledger
 
 
 def ledger_of(path: Path, seed: int, study: str | None = None) -> list[Verdict]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fullbench.analysis.judge_card import standing
 from fullbench.analysis.agreement.judges_with_people import meet
+from fullbench.analysis.judge_card import standing
 from fullbench.core.record import Record
 from fullbench.core.verdict import Verdict
 

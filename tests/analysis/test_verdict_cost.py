@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fullbench import Choice, Item, Record, Response, Usage, Verdict
-from fullbench.columns.column_builder import columns_of
 from fullbench.analysis.verdict_cost import rates
+from fullbench.columns.column_builder import columns_of
 from fullbench.core.case import Case
 
 

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.audit.measures.calibration import calibration
 from fullbench.audit.cases.build_audit_cases import SIZES, docket
+from fullbench.audit.measures.calibration import calibration
 from fullbench.audit.measures.verdicts_with_truth import heard
 from fullbench.audit.simulated_judges import named
 from fullbench.cli.all_commands import app

@@ -12,18 +12,18 @@ import pytest
 from fullbench.audit import audit_card as cards
 from fullbench.audit.cases import picture_variants
 from fullbench.audit.cases.build_audit_cases import PAIRS, SIZES, SWAY, docket
-from fullbench.audit.measures.attack_results import misled
-from fullbench.audit.measures.verdicts_with_truth import Heard, heard
-from fullbench.audit.measures.picture_use import sight
-from fullbench.audit.simulated_judges import JUDGES, AuditJudge, named
-from fullbench.audit.measures.bias_effects import Sway, sways
 from fullbench.audit.cases.text_variants import CRITERION
-from fullbench.errors import InputError
+from fullbench.audit.measures.attack_results import misled
+from fullbench.audit.measures.bias_effects import Sway, sways
+from fullbench.audit.measures.picture_use import sight
+from fullbench.audit.measures.verdicts_with_truth import Heard, heard
+from fullbench.audit.simulated_judges import JUDGES, AuditJudge, named
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
 from fullbench.parsing.check_code import nonce_of
 
 PLANTED = {"a": 0.5, "b": 1.0, "c": -0.7, "d": 1.5}
@@ -125,7 +125,9 @@ def sway_cases(rulings: int, changes: tuple[str, ...]) -> list[Case]:
 
 def swayed_by(leanings: dict[str, float], place: float, rulings: int, seeds: range) -> Iterator[dict[str, Sway]]:
     """What `sways` says of judges with these leanings, one for each seed; all changes are asked about."""
-    cases = sway_cases(rulings, (*PLANTED, *(f"clean {number}" for number in range(4)), *sorted(picture_variants.CHANGES)[:4]))
+    cases = sway_cases(
+        rulings, (*PLANTED, *(f"clean {number}" for number in range(4)), *sorted(picture_variants.CHANGES)[:4])
+    )
     items = {case.item.id: case.item for case in cases}
     responses = {(one.item, one.contestant, 0): one for case in cases for one in case.responses}
     for seed in seeds:

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.audit.cases.attacks import attacks
 from fullbench.audit.audit_run import variants
+from fullbench.audit.cases.attacks import attacks
 from fullbench.audit.cases.build_audit_cases import SIZES, docket
 from fullbench.audit.cases.synthetic_items import asked, drawn
 from fullbench.cli.all_commands import app

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 from fullbench import Ledger
-from fullbench.files.item_files import read_items, read_responses
 from fullbench.core.model import Prompt, Reply
-from fullbench.studies.run.answer_items import Kept
+from fullbench.files.item_files import read_items, read_responses
 from fullbench.studies.authoring.near_duplicates import verify
 from fullbench.studies.authoring.safe_prompts import sanitise
+from fullbench.studies.run.answer_items import Kept
 from tests.cli.test_judge import cli  # noqa: F401
 from tests.judges.scorers.making import encoded, texture
 from tests.making import Talker, words

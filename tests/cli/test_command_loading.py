@@ -56,7 +56,13 @@ def test_a_metric_as_the_judge_loads_neither_other_commands_nor_what_speaks_to_s
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
     assert "fullbench.cli.judge" in loaded
-    assert not loaded & {"fullbench.cli.all_commands", "fullbench.cli.people", "fullbench.models.chat_model", "aiohttp", "scipy"}
+    assert not loaded & {
+        "fullbench.cli.all_commands",
+        "fullbench.cli.people",
+        "fullbench.models.chat_model",
+        "aiohttp",
+        "scipy",
+    }
 
 
 def test_a_start_does_not_pay_for_what_only_the_site_uses():

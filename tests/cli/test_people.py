@@ -11,10 +11,10 @@ import pytest
 from fullbench.cli import main
 from fullbench.files.item_files import read_rows
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import engine_for, writing
-from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns.votes.task_queue import Desk, Lease
+from fullbench.web.database import engine_for, writing
 
 ITEMS = [{"id": f"q{n}", "question": f"{n}? 几？"} for n in range(3)]
 ANSWERS = [{"item": f"q{n}", "contestant": name, "text": name} for n in range(3) for name in ("red", "blue")]

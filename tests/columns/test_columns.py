@@ -13,20 +13,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fullbench.columns.column_builder import columns_of
-from fullbench.columns.columns_from_parquet import columns_of_parquet
-from fullbench.errors import InputError
 from fullbench.analysis import all_tables
 from fullbench.analysis.agreement.between_judges import between
 from fullbench.analysis.agreement.judges_with_people import winner
-from fullbench.files.item_files import write_verdicts
-from fullbench.ledger.ledger import Ledger
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.columns_from_parquet import columns_of_parquet
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.files.item_files import write_verdicts
+from fullbench.ledger.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("ann", "贝", 'c"d')

@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fullbench.analysis import all_tables
 from fullbench.columns.column_builder import Builder
 from fullbench.columns.verdict_columns import grouped, is_constant, spread
-from fullbench.analysis import all_tables
 from fullbench.core.digests import digest
 
 ITEMS, CONTESTANTS = 250, 5

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench import Ballot, Choice, Likert, Ranking, Real, Score, ballot
-from fullbench.errors import InputError
 from fullbench.core.ballot import LETTERS, Language, Style
+from fullbench.errors import InputError
 
 SCALES = [
     ("bad", "poor", "fair", "good", "great"),

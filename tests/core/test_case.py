@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fullbench import Case, Choice, Item, Picture, Ranking, Response, Score, Usage, Verdict
-from fullbench.errors import InputError
 from fullbench.core.case import cases as cases_of
+from fullbench.errors import InputError
 from tests.making import answers, item, png
 
 

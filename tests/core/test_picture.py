@@ -10,11 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from fullbench.core import picture as pictures
+from fullbench.core.picture import Lately, Picture
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures.picture_folder import PictureFolder
-from fullbench.core import picture as pictures
-from fullbench.core.picture import Lately
-from fullbench.core.picture import Picture
 from tests.ledger.making import png
 
 

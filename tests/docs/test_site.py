@@ -69,7 +69,13 @@ def test_the_reference_has_every_command_setting_and_name(pages):
     settings = (pages / "reference" / "settings.md").read_text(encoding="utf-8")
     for entry in fields(Study):
         assert (f"| `{entry.name}` |" in settings) == (entry.name not in {"path", "options", "said"})
-    for option in (*model_specs.SAMPLING, *model_specs.LIMITS, *model_specs.PRICE, *model_specs.CACHING, *model_specs.ACCESS):
+    for option in (
+        *model_specs.SAMPLING,
+        *model_specs.LIMITS,
+        *model_specs.PRICE,
+        *model_specs.CACHING,
+        *model_specs.ACCESS,
+    ):
         assert f"`{option}`" in settings
     for option in judge_and_model_specs.JUDGING:
         assert re.search(rf"\b{option}\b", settings.partition("## Options of a judge")[2]), option

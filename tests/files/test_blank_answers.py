@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import fullbench
+from fullbench.core.response import Response
 from fullbench.errors import DataWarning
 from fullbench.files.item_files import read_responses, write_responses
-from fullbench.core.response import Response
 from tests.journeys.commands import call
 
 ITEMS = [{"id": f"i{number}", "question": "What?"} for number in range(3)]

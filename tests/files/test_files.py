@@ -14,14 +14,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from fullbench.errors import InputError
-from fullbench.files.item_files import check_responses, read_items, read_responses, read_rows, read_verdicts, write_items, write_responses, write_rows, write_verdicts
-from fullbench.files.readers import LIMIT
 from fullbench.core.call import Usage
 from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import FAULTS, Verdict
+from fullbench.errors import InputError
+from fullbench.files.item_files import (
+    check_responses,
+    read_items,
+    read_responses,
+    read_rows,
+    read_verdicts,
+    write_items,
+    write_responses,
+    write_rows,
+    write_verdicts,
+)
+from fullbench.files.readers import LIMIT
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".csv", ".csv.gz", ".tsv", ".parquet")
 

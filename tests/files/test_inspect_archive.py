@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 import fullbench
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.core.picture import Picture
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from tests.journeys.commands import call, cli
 
 SAID = [

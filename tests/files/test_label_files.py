@@ -10,9 +10,9 @@ from uuid import UUID
 
 import pytest
 
-from fullbench.files.own_layout import own_record
 from fullbench.core.item import parts_content
 from fullbench.core.record import Record
+from fullbench.files.own_layout import own_record
 from tests.cli.test_judge import cli
 from tests.files.several import left_out, rich
 

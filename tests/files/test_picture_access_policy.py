@@ -13,13 +13,13 @@ import pytest
 from PIL import Image
 
 from fullbench import Ledger
-from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, read_responses, write_items, write_responses
-from fullbench.files.picture_access_policy import allowing
 from fullbench.core import picture as pictures
 from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_items, read_responses, write_items, write_responses
+from fullbench.files.picture_access_policy import allowing
 from tests.making import png
 
 

@@ -17,11 +17,11 @@ from urllib.parse import quote
 import pytest
 
 from fullbench import Ledger
+from fullbench.core import picture as pictures
 from fullbench.errors import InputError
 from fullbench.files import picture_urls
 from fullbench.files.item_files import read_items, read_responses
 from fullbench.files.picture_access_policy import allowing
-from fullbench.core import picture as pictures
 from fullbench.studies.study_file import Study
 from tests.making import png
 

@@ -12,8 +12,8 @@ import pytest
 from fastapi.routing import APIRoute
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
-from fullbench.files.item_files import write_items
 from fullbench.core.verdict import Circumstances
+from fullbench.files.item_files import write_items
 from fullbench.web.app import _routers
 from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site, column, shown, tables

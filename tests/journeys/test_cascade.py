@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 import fullbench
-from fullbench.cli.all_commands import app
-from fullbench.errors import InputError
 from fullbench.analysis.views.cascade_verdicts import decided
+from fullbench.cli.all_commands import app
 from fullbench.core.panel import Cascade
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
 from tests.scripted_server import ScriptedServer
 
 ITEMS = 160

@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import LIKERT, LIKERT_10
+from fullbench.picture_decoding import encoded
+from fullbench.studies.exchange.export_record import export
 from fullbench.synthetic.perturb.demographic_grids import grid
 from fullbench.synthetic.perturb.perturbed_pairs import pair, record
 from fullbench.synthetic.perturb.perturbed_pairs import people as at_work
-from fullbench.picture_decoding import encoded
-from fullbench.studies.exchange.export_record import export
 from tests.benchmarks.mj_bench.test_figures import acc, ges, nds
 from tests.cli.test_judge import cli
 from tests.journeys.voting import tables

@@ -15,15 +15,15 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Cascade, InputError, Ledger, LedgerError, Panel
-from fullbench.cli.all_commands import app
 from fullbench.analysis.views.panel_verdicts import rulings
+from fullbench.cli.all_commands import app
 from fullbench.core.verdict import Verdict
 from fullbench.web.app import create_app
 from fullbench.web.database import reading
 from fullbench.web.results.boards import board_store as site_boards
 from fullbench.web.results.boards import judge_cards
-from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.site_settings import Settings
 
@@ -244,7 +244,9 @@ def test_the_site_has_a_panels_board_card_and_rulings(ran, report, tmp_path):
         with reading(site.state.engine) as connection:
             board = site_boards.find(connection, site_boards.board_name("三人", "panel:mean", "流畅"))
             listed = verdict_list.count(connection, Filter(study="三人", judge="panel:mean", criterion="流畅")).n
-            lost = verdict_list.count(connection, Filter(study="三人", judge="panel:mean", criterion="流畅", fault="any")).n
+            lost = verdict_list.count(
+                connection, Filter(study="三人", judge="panel:mean", criterion="流畅", fault="any")
+            ).n
             card = judge_cards.find(connection, "三人", "panel:mean")
     finally:
         site.state.engine.dispose()

@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verdict
-from fullbench.synthetic.sample_items import sample
 from fullbench.judges.peer_review.review_prompts import shipped
+from fullbench.synthetic.sample_items import sample
 from tests.journeys.voting import Site, asked, column, shown, tables
 from tests.making import png
 

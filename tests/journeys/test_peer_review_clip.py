@@ -8,8 +8,8 @@ from statistics import fmean
 import pytest
 
 from fullbench import Ledger
-from fullbench.synthetic.sample_items import sample
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.synthetic.sample_items import sample
 from tests.journeys.commands import cli
 from tests.judges.test_image_text_correlation import by_hand, tiny_clip
 

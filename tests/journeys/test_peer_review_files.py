@@ -14,8 +14,8 @@ import pytest
 from scipy import stats
 
 from fullbench import Ledger
-from fullbench.judges.peer_review.review_prompts import shipped
 from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.judges.peer_review.review_prompts import shipped
 from tests.journeys.commands import cli, write_rows
 from tests.making import png
 from tests.scripted_server import Asked, ScriptedServer

@@ -20,10 +20,10 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
+from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.files.question_sets import read_questions
 from fullbench.judges.peer_review.review_prompts import shipped
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
 from tests.making import png

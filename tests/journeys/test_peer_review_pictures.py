@@ -14,9 +14,9 @@ import pytest
 from scipy import stats
 
 from fullbench import Case, Ledger, Verdict
-from fullbench.judges.peer_review.review_protocol import BALLOT
-from fullbench.judges.peer_review.review_prompts import shipped
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.judges.peer_review.review_prompts import shipped
+from fullbench.judges.peer_review.review_protocol import BALLOT
 from tests.journeys.commands import Done, cli
 from tests.making import png
 from tests.scripted_server import Asked, ScriptedServer

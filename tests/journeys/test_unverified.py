@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from fullbench import InputError, Ledger
 from fullbench.cli.all_commands import app
-from fullbench.web.database import engine_for, reading
-from fullbench.web.page_access import SESSION
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.votes.vote_quality import progress
+from fullbench.web.database import engine_for, reading
+from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site
 
 

@@ -14,8 +14,8 @@ from fullbench.cli.all_commands import app
 from fullbench.errors import FullbenchError
 from fullbench.web.accounts import api_tokens
 from fullbench.web.accounts.account_tables import users as users_table
-from fullbench.web.database import reading, writing
 from fullbench.web.campaigns import campaigns
+from fullbench.web.database import reading, writing
 from tests.web.conftest import add_person, start_live
 
 Choose = Callable[[str, dict], Mapping[str, str]]

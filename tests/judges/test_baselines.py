@@ -9,9 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fullbench.errors import InputError
-from fullbench.judges.metrics.metric_judges import bleu, judge_by
-from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge, chance, length, marks_from, reference
 from fullbench.core.ballot import Choice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
@@ -19,6 +16,9 @@ from fullbench.core.judge import Judge
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.text import length_of
+from fullbench.errors import InputError
+from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge, chance, length, marks_from, reference
+from fullbench.judges.metrics.metric_judges import bleu, judge_by
 
 BALLOTS = [
     Score(1, 5), Score(0, 100), Real(0, 10), Real(0.1, 0.3), Likert(("poor", "fair", "good")),

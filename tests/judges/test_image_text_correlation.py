@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.synthetic.sample_items import sample
+from fullbench.core.item import Item
+from fullbench.core.response import Response
 from fullbench.errors import InputError
 from fullbench.judges.image_text_correlation import ClipMeasure, Correlation, clip, windows
 from fullbench.judges.peer_review.review_protocol import correlations
 from fullbench.models.tools.colour_tool import colour_shares, colours_named
 from fullbench.models.tools.toolbox import opened
-from fullbench.core.item import Item
-from fullbench.core.response import Response
 from fullbench.studies.judge_and_model_specs import correlation
+from fullbench.synthetic.sample_items import sample
 
 KNOWN = sample(7, 14)
 

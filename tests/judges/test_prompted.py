@@ -21,11 +21,11 @@ from fullbench import (
     Usage,
     Verdict,
 )
+from fullbench.core.ballot import ballot
+from fullbench.core.judge import Judge
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted import Example, PromptedJudge, read_template
-from fullbench.core.ballot import ballot
-from fullbench.core.judge import Judge
 from tests.making import Talker, answers, item, png, words
 
 

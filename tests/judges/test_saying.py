@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fullbench import Case, Choice
-from fullbench.synthetic.biased_judge import SimulatedJudge
-from fullbench.synthetic.truth import TruthJudge
+from fullbench.core.judge import kind_of, models_of, prompts_of, with_models
 from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.local.offline_models import OfflineModel
-from fullbench.core.judge import kind_of, models_of, prompts_of, with_models
 from fullbench.studies.engines import wants_gpu
 from fullbench.studies.judge_and_model_specs import judge
+from fullbench.synthetic.biased_judge import SimulatedJudge
+from fullbench.synthetic.truth import TruthJudge
 from tests.making import Talker, answers, item
 
 PAIR = Case(item(), answers(alpha="It is red.", omega="It is blue."), Choice())

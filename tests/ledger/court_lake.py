@@ -18,12 +18,12 @@ from pyarrow.parquet import ParquetFile
 
 from fullbench import Case, Item, Ledger, Response, Score, Verdict
 from fullbench.columns.column_builder import KIND, REAL, WHOLE
-from fullbench.synthetic.questions import ask, invent, say, solve
-from fullbench.synthetic.scenes import things_scene
+from fullbench.core.call import Call, Usage
 from fullbench.ledger.lake import manifest, write_lake
 from fullbench.ledger.lake.storage import Folder
-from fullbench.core.call import Call, Usage
 from fullbench.parsing.check_code import nonce_of
+from fullbench.synthetic.questions import ask, invent, say, solve
+from fullbench.synthetic.scenes import things_scene
 
 JUDGES = ("gpt-4o/score-1a2b3c4d", "claude/score-5e6f7081", "qwen-vl/score-92a3b4c5")
 TASKS = ("count", "colour", "position", "existence", "comparison")

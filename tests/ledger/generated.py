@@ -38,7 +38,9 @@ def lake_of(folder: Path, verdicts: int) -> int:
                 chosen = np.arange(start, min(start + 40_000, items))
                 first = judge * items * CONTESTANTS + start * CONTESTANTS
                 table = _verdicts(rng, judge, items=chosen, names=names, keys=keys, first=first)
-                groups = (table.slice(at, parquet_segments.GROUP) for at in range(0, table.num_rows, parquet_segments.GROUP))
+                groups = (
+                    table.slice(at, parquet_segments.GROUP) for at in range(0, table.num_rows, parquet_segments.GROUP)
+                )
                 parquet_segments.write("verdicts", groups, path)
                 sealed.append(parquet_segments.seal("verdicts", path, store))
     entry = manifest.following([], ledger="generated", head=Head(0, "0"), at=0.0, segments=sealed)

@@ -10,9 +10,9 @@ import urllib.request
 import boto3
 import pytest
 
+from fullbench.core.picture import Picture
 from fullbench.errors import LedgerError
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.picture import Picture
 from tests.ledger.making import case, png, verdict
 from tests.ports import free_port
 from tests.waiting import until

@@ -15,9 +15,9 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.cli import options
+from fullbench.core.call import Usage
 from fullbench.files.item_files import read_verdicts
 from fullbench.ledger import schema
-from fullbench.core.call import Usage
 from fullbench.studies.engines.run_jobs import Tally
 from tests.journeys.commands import call, cli, read_jsonl, write_rows
 from tests.json_server import JsonServer

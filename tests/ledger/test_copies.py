@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from fullbench import Ledger
 from fullbench.cli.all_commands import app
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.sqlite import incomplete_copy_marks
-from fullbench.core.picture import Picture
 from tests.ledger.making import case, png, verdict
 from tests.ledger.test_survival import child
 
@@ -115,7 +115,9 @@ def test_a_reader_that_meets_a_mark_of_a_live_writer_explains_that_mark_alone(tm
         ledger.add(verdict(1))
         ledger.flush()
         writer = ledger._writer
-        writer._chain = incomplete_copy_marks.add(writer.connection, writer._chain, incomplete_copy_marks.BEGUN, [writer._chain.writer])
+        writer._chain = incomplete_copy_marks.add(
+            writer.connection, writer._chain, incomplete_copy_marks.BEGUN, [writer._chain.writer]
+        )
         Ledger(path, read_only=True).close()
         checkpoint(path, "PASSIVE")
         ledger.add(verdict(2))

@@ -294,7 +294,9 @@ def _forge(lake: Path, segment: dict) -> None:
     victim = next(row for row in rows if row["marks"] == "[1.0]")
     victim["marks"] = "[5.0]"
     target = lake.parent / "forged.parquet"
-    parquet_segments.write("verdicts", [parquet_segments.table_of("verdicts", [tuple(row.values()) for row in rows])], target)
+    parquet_segments.write(
+        "verdicts", [parquet_segments.table_of("verdicts", [tuple(row.values()) for row in rows])], target
+    )
     made = parquet_segments.seal("verdicts", target, Folder(lake))
     old.unlink()
     segment |= {"file": made.file, "root": made.root, "bytes": made.bytes}

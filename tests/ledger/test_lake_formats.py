@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Ledger, Response, Score, Verdict
+from fullbench.core.call import Call, Usage
 from fullbench.ledger import schema
 from fullbench.ledger.lake import manifest, write_lake
 from fullbench.ledger.lake.compact_rows import Places
 from fullbench.ledger.lake.storage import Folder
-from fullbench.core.call import Call, Usage
 from tests.journeys.commands import call, cli
 from tests.ledger.lakes import fill
 

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fullbench.errors import LedgerError
-from fullbench.ledger.writing import add_entries
-from fullbench.ledger import schema
-from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.writing.group_commit_writer import DELAY, GROUP, MOST
 from fullbench.core.call import Call, Usage
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure, Verdict
+from fullbench.errors import LedgerError
+from fullbench.ledger import schema
+from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.writing import add_entries
+from fullbench.ledger.writing.group_commit_writer import DELAY, GROUP, MOST
 from tests.files.test_files import verdicts
 from tests.ledger.making import case, verdict
 from tests.ledger.tampering import REFUSED, intruder

@@ -11,16 +11,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from fullbench.core.call import Call, Usage
 from fullbench.errors import LedgerError
-from fullbench.ledger.sqlite import incomplete_copy_marks
 from fullbench.ledger import migrations, schema
-from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.database_from_path import database, is_url
+from fullbench.ledger.integrity.row_chain import Chain
+from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.postgres.connection import SPACE, lock_number
 from fullbench.ledger.postgres.schema import backup_space
+from fullbench.ledger.sqlite import incomplete_copy_marks
 from fullbench.ledger.sqlite.connection import SqliteConnection
-from fullbench.ledger.ledger import Ledger
-from fullbench.core.call import Call, Usage
 from tests.journeys.commands import call, cli
 from tests.ledger.making import case, verdict
 from tests.ledger.older import OLDER, add_column, make_older

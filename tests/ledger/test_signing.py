@@ -14,8 +14,8 @@ from fullbench import Ledger
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.ledger import row_conversion, schema
-from fullbench.ledger.integrity.row_chain import link_of
 from fullbench.ledger.database_from_path import is_url
+from fullbench.ledger.integrity.row_chain import link_of
 from tests.ledger.making import case, verdict
 from tests.ledger.tampering import intruder
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.errors import LedgerError
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Score
 from fullbench.core.call import Call, Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Circumstances, Failure, Verdict
+from fullbench.errors import LedgerError
+from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import case, verdict
 
 

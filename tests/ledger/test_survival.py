@@ -13,8 +13,8 @@ import pytest
 from scripts.bench.kills import kill_and_check
 
 from fullbench.errors import LedgerError
-from fullbench.ledger.sqlite import open_file
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.sqlite import open_file
 from tests.ledger.making import case, verdict
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fullbench.core.picture import Picture
 from fullbench.errors import LedgerError
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.picture import Picture
 from tests.ledger.making import case, png, verdict
 from tests.ledger.tampering import intruder
 

@@ -10,8 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
-from fullbench.errors import InputError, LedgerError
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Score
 from fullbench.core.call import Call, Usage
 from fullbench.core.case import Case
@@ -19,6 +17,8 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError, LedgerError
+from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import case, png, verdict
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 
+from fullbench.core.model import Reply
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.net.rate_limits import CEILING, Alone, Throttle, kept_by
-from fullbench.core.model import Reply
 from tests.fake_server import FakeServer
 from tests.models.conftest import ask
 from tests.waiting import LONG

@@ -14,10 +14,10 @@ import pytest
 
 from fullbench.errors import ModelError
 from fullbench.models.batch_services import BatchServer, Order, Unsure, batch_server
-from fullbench.models.wire.batch_lines import named, request_line
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI
 from fullbench.models.model_settings import Limits
+from fullbench.models.wire.batch_lines import named, request_line
 from tests.batch_server import AnthropicService, BatchService, GeminiService
 from tests.models.conftest import ask
 

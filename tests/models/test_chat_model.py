@@ -14,13 +14,13 @@ from contextlib import closing
 
 import pytest
 
+from fullbench.core.item import Turn
+from fullbench.core.model import Model, Prompt
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError, ModelError
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini, OpenAI
 from fullbench.models.model_settings import Key, Limits, Sampling
-from fullbench.core.item import Turn
-from fullbench.core.model import Model, Prompt
-from fullbench.core.picture import Picture
 from tests.fake_server import KEY, FakeServer
 from tests.models.conftest import ask, noise
 from tests.models.rounds import CountedTime, answer_in_rounds

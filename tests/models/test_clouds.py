@@ -18,8 +18,8 @@ import pytest
 
 from fullbench import Ledger, Picture, Prompt, Turn
 from fullbench.models import model_specs
-from fullbench.models.litellm_model import LiteLLMModel
 from fullbench.models.litellm_library import _from_file, listed_as, sentence, trouble
+from fullbench.models.litellm_model import LiteLLMModel
 from fullbench.models.model_prices import price_of
 from tests.cloud_server import KEY, SAYS, THOUGHT, CloudServer
 from tests.journeys.commands import call, cli, write_rows

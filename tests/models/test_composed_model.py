@@ -6,21 +6,21 @@ import random
 
 import pytest
 
-from fullbench.errors import InputError
-from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
-from fullbench.judges.peer_review.review_prompts import shipped
-from fullbench.judges.prompted import PromptedJudge
-from fullbench.models.local import rule_based
-from fullbench.models.composed_model import Composed, composed
-from fullbench.models.local.offline_models import OfflineModel, echo
-from fullbench.models.tools.picture_notes import Notes, Thing
-from fullbench.models.tools.toolbox import Toolbox
 from fullbench.core.case import Case
-from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.item import Item, Turn
 from fullbench.core.model import Model, Prompt
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.errors import InputError
+from fullbench.judges.peer_review.review_prompts import shipped
+from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
+from fullbench.judges.prompted import PromptedJudge
+from fullbench.models.composed_model import Composed, composed
+from fullbench.models.local import rule_based
+from fullbench.models.local.offline_models import OfflineModel, echo
+from fullbench.models.tools.picture_notes import Notes, Thing
+from fullbench.models.tools.toolbox import Toolbox
 from fullbench.studies import judge_and_model_specs
 from tests.offline import blank, drawn, with_model, with_tools
 
@@ -152,7 +152,9 @@ def test_what_changes_answers_changes_the_name(monkeypatch):
 
 
 def test_specs():
-    assert judge_and_model_specs.contestant("composed:colours?llm=offline:canned&text=hello").name.startswith("canned:hello+colours#")
+    assert judge_and_model_specs.contestant("composed:colours?llm=offline:canned&text=hello").name.startswith(
+        "canned:hello+colours#"
+    )
     assert composed("colours", {}).price == (0.0, 0.0)
     for spec, sentence in [
         ("composed:smell", "no tool 'smell'"),
@@ -170,7 +172,9 @@ def test_a_small_model_repeats_what_the_tools_saw():
     picture = drawn("mllm_judge", "menu")
     prompt = Prompt((Turn("user", (picture, "Repeat the words that were seen in the picture.")),))
     sighted, blind = [
-        next(iter(judge_and_model_specs.contestant(f"composed:{tools}?llm=smollm2&max_tokens=40").answer([prompt]))).text.lower()
+        next(
+            iter(judge_and_model_specs.contestant(f"composed:{tools}?llm=smollm2&max_tokens=40").answer([prompt]))
+        ).text.lower()
         for tools in ("text", "none")
     ]
     assert any(word in sighted for word in ("soup", "bread", "tea"))

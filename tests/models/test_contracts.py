@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from fullbench import Case, Item, Response, ballot
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt, Reply
+from fullbench.core.picture import Picture
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models import model_specs
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.model_settings import Sampling
-from fullbench.core.item import Turn
-from fullbench.core.model import Prompt, Reply
-from fullbench.core.picture import Picture
 from tests.models.conftest import noise
 
 DATA = re.compile(r"data:image/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+=*")

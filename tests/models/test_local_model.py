@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from fullbench.errors import ModelError
-from fullbench.models import model_specs
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
 from fullbench.core.picture import Picture
+from fullbench.errors import ModelError
+from fullbench.models import model_specs
 from tests.models.conftest import noise
 
 

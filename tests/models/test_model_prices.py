@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
+from fullbench.core.picture import Picture
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.model_prices import is_local, price_of
 from fullbench.models.wire.token_estimates import estimate
-from fullbench.core.picture import Picture
 from tests.models.conftest import ask, noise
 
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from fullbench.core.model import Model
 from fullbench.errors import InputError, ModelError
 from fullbench.models import model_specs
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.model_settings import Limits, Sampling
-from fullbench.core.model import Model
 from tests.models.conftest import ask
 
 HOMES = {

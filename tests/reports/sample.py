@@ -5,8 +5,8 @@ import io
 from PIL import Image, ImageDraw
 
 from fullbench.core.call import Usage
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response

@@ -13,20 +13,20 @@ import pytest
 from PIL import Image
 
 from fullbench.cli.report import _page_of as page_of
-from fullbench.errors import UserError
 from fullbench.core.call import Usage
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import WORD
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
-from fullbench.reports.site_info import Imprint
+from fullbench.errors import UserError
+from fullbench.reports.charts.palette import ACCENT, GRID, INK, MUTED
+from fullbench.reports.html_page import Section, page, thumbnail
 from fullbench.reports.html_table_layout import TEMPLATES, axes, laid_column
 from fullbench.reports.record_page import page as overview
-from fullbench.reports.html_page import Section, page, thumbnail
-from fullbench.reports.charts.palette import ACCENT, GRID, INK, MUTED
+from fullbench.reports.site_info import Imprint
 from fullbench.reports.words import messages
 from tests.reports.sample import HOSTILE, LEADERBOARD, USAGE, exhibit, picture, sections
 

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from fullbench.errors import InputError
-from fullbench.reports.site_info import Imprint
-from fullbench.reports.logos import SIDE, Logo
 from fullbench.reports.display_names import ShownNames
+from fullbench.reports.logos import SIDE, Logo
+from fullbench.reports.site_info import Imprint
 from tests.making import png
 
 FILE = """

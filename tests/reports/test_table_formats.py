@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fullbench.errors import InputError
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Column, Table
+from fullbench.errors import InputError
 from fullbench.reports.table_formats import read_tables, render, table_from_json, write
 
 TABLE = Table(

@@ -12,22 +12,22 @@ from pathlib import Path
 import pytest
 
 import fullbench
-from fullbench.benchmarks.align_mm.text_lengths import UNITS
-from fullbench.benchmarks.mj_bench.fairness import FIGURES as EVENNESS
+from fullbench.analysis.agreement.critic_with_people import FIGURES as CRITIC
 from fullbench.analysis.agreement.judges_with_people import FIGURES
 from fullbench.analysis.boards.matches_from_verdicts import CALLED, RULES, SAID
 from fullbench.analysis.peer_review.ranking_methods import METHODS
 from fullbench.analysis.peer_review.reviews_from_record import PARTS
 from fullbench.analysis.scope_text import MEAN, OVERALL, from_family, mean_heading, place, placed
-from fullbench.analysis.agreement.critic_with_people import FIGURES as CRITIC
-from fullbench.core.estimate import Estimate
+from fullbench.benchmarks.align_mm.text_lengths import UNITS
+from fullbench.benchmarks.mj_bench.fairness import FIGURES as EVENNESS
 from fullbench.core.column_labels import HEADINGS, headings, moves, named, with_deviation
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, listed, pack, sentences, unpack, word
 from fullbench.core.table import Column, Table
 from fullbench.core.verdict import FAULTS
 from fullbench.reports.charts.vega_lite import chart
-from fullbench.reports.translated_tables import column_in, localised
 from fullbench.reports.table_formats import render, table_from_json
+from fullbench.reports.translated_tables import column_in, localised
 from fullbench.reports.words import labels, messages
 
 SOURCE = Path(fullbench.__file__).parent

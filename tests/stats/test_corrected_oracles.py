@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import truescore
 
-from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from fullbench.stats.people.prediction_powered import corrected_mean
+from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 
 VOTED, ROWS = 400, 4_000
 

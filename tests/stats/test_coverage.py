@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from fullbench.stats.agreement import two_raters
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.agreement.repeat_consistency import steadiness
 from fullbench.stats.agreement.two_raters import cohen_kappa, f1, pearson
+from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Sample
 from fullbench.stats.intervals.cluster_intervals import cluster_mean
 from fullbench.stats.ratings.bradley_terry import bradley_terry
-from fullbench.stats.agreement.repeat_consistency import steadiness
 
 LEAST, MOST = 0.92, 0.99
 

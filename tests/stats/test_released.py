@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fullbench.stats.ratings.elo import elo
 from fullbench.stats.agreement.many_raters import fleiss_kappa
-from fullbench.stats.ratings.bradley_terry import bradley_terry
 from fullbench.stats.intervals.weighted_statistics import pearson
+from fullbench.stats.ratings.bradley_terry import bradley_terry
+from fullbench.stats.ratings.elo import elo
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
 

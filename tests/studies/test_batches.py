@@ -14,8 +14,8 @@ from fullbench import Ledger
 from fullbench.errors import InputError, ModelError
 from fullbench.parsing.check_code import nonce_of
 from fullbench.studies.batches.batch_folders import Folder
-from fullbench.studies.batches.requests_and_replies import Size
 from fullbench.studies.batches.batch_steps import Rounds
+from fullbench.studies.batches.requests_and_replies import Size
 from fullbench.studies.run.study_run import Conductor
 from fullbench.studies.study_file import Study
 from tests.batch_server import AnthropicService, BatchService, GeminiService, chat

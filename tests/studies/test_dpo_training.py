@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fullbench import Choice, Item, Picture, Response
+from fullbench.core.case import cases as cases_of
 from fullbench.judges.baselines import LengthJudge
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.case import cases as cases_of
 from fullbench.studies.exchange.dpo_pairs import export_dpo
 from fullbench.studies.run.judge_cases import hear
 from tests.making import png

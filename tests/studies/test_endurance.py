@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Judge, Response, Score, Verdict
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.judge import prompts_of
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import Tally
 from fullbench.studies.run.judge_cases import hear
@@ -90,7 +90,9 @@ def estimated(judge: Judge, case: Case, verdict: Verdict) -> int:
 
 NURSERY = multiprocessing.get_context("forkserver")
 """Runs that are killed start from a process that has imported everything: a hundred starts would take minutes else."""
-NURSERY.set_forkserver_preload(["fullbench.studies.run.judge_cases", "fullbench.models.chat_model", "psycopg", __name__])
+NURSERY.set_forkserver_preload(
+    ["fullbench.studies.run.judge_cases", "fullbench.models.chat_model", "psycopg", __name__]
+)
 
 
 def run(url: str, path: Path | str, count: int) -> None:

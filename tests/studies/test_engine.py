@@ -9,13 +9,13 @@ from itertools import chain, count
 import pytest
 
 from fullbench import Case, Choice, Failure, Item, Score, Usage, Verdict
+from fullbench.core.case import cases as cases_of
 from fullbench.errors import LedgerError, ModelError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.case import cases as cases_of
-from fullbench.studies.run.answer_items import answer
 from fullbench.studies.engines import LOOKUP, Budget, Stop, Tally
 from fullbench.studies.engines.run_jobs import SLOW_LOOKUP
+from fullbench.studies.run.answer_items import answer
 from fullbench.studies.run.judge_cases import hear
 from tests.making import Talker, answers, item
 from tests.waiting import LONG

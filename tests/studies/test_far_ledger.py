@@ -12,13 +12,13 @@ import psycopg
 import pytest
 
 from fullbench import Case, Item, Verdict
-from fullbench.ledger.postgres.database import Postgres
-from fullbench.ledger.postgres.connection import SPACE, PostgresConnection
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.postgres.connection import SPACE, PostgresConnection
+from fullbench.ledger.postgres.database import Postgres
 from fullbench.ledger.writing.group_commit_writer import MOST, Writer
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.run.answer_items import answer
 from fullbench.studies.engines.run_jobs import LOOKUP
+from fullbench.studies.run.answer_items import answer
 from fullbench.studies.run.judge_cases import hear
 from tests.fake_server import FakeServer
 from tests.ledger.making import verdict

@@ -7,12 +7,12 @@ from random import Random
 import pytest
 
 from fullbench.benchmarks.upme.image_text_correlation_check import held_out, separation
-from fullbench.synthetic.sample_items import sample
-from fullbench.errors import InputError
-from fullbench.models.tools.text_image_fit import Weights, fit
-from fullbench.models.tools.picture_notes import Notes, Thing
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.models.tools.picture_notes import Notes, Thing
+from fullbench.models.tools.text_image_fit import Weights, fit
 from fullbench.studies.judge_and_model_specs import correlation
+from fullbench.synthetic.sample_items import sample
 from scripts import weigh
 from tests.offline import PHOTOS, with_photos, with_tools
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.benchmarks.mllm_judge.tables import tables as mllm_tables
-from fullbench.synthetic.contestants import contestants
-from fullbench.synthetic.sample_items import sample
-from fullbench.analysis.peer_review.reviews_from_record import reviewers
 from fullbench.analysis.peer_review.peer_review_tables import tables
-from fullbench.ledger.ledger import Ledger
-from fullbench.models.chat_model import ChatModel
+from fullbench.analysis.peer_review.reviews_from_record import reviewers
+from fullbench.benchmarks.mllm_judge.tables import tables as mllm_tables
 from fullbench.core.record import Record
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.studies import ledger_columns, judge_and_model_specs
-from fullbench.studies.run.judge_cases import hear
+from fullbench.ledger.ledger import Ledger
+from fullbench.models.chat_model import ChatModel
+from fullbench.studies import judge_and_model_specs, ledger_columns
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
+from fullbench.studies.run.judge_cases import hear
+from fullbench.synthetic.contestants import contestants
+from fullbench.synthetic.sample_items import sample
 
 GIVEN = [known.item for known in sample(7, 5)]
 
@@ -60,7 +60,10 @@ def test_reviewers_with_labels_have_the_rows_that_they_have_without(tmp_path):
 @pytest.mark.parametrize("label", ["", "?label=lab"])
 def test_a_label_is_known_whether_the_contestant_has_it_too(tmp_path, label):
     server = "openai:qwen@http://127.0.0.1:9/v1"
-    contestant, judge = judge_and_model_specs.contestant(server + label), judge_and_model_specs.judge(f"{server}?label=lab")
+    contestant, judge = (
+        judge_and_model_specs.contestant(server + label),
+        judge_and_model_specs.judge(f"{server}?label=lab"),
+    )
     assert isinstance(contestant, ChatModel)
     with Ledger(tmp_path / "a.ledger") as ledger:
         ledger.declare("judge", judge.name, judge.settings)

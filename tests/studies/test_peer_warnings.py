@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fullbench.errors import InputError, Undefined
-from fullbench.analysis.peer_review.ranking_methods import Terms
 from fullbench.analysis.peer_review.ground_truth import Truth
+from fullbench.analysis.peer_review.ranking_methods import Terms
 from fullbench.analysis.peer_review.shared_bias_warnings import ALPHA_EACH_OTHER, warned, warnings
 from fullbench.core.rubric import CORRECTNESS
+from fullbench.errors import InputError, Undefined
 from fullbench.stats.peer_review.shared_bias import beside_truth, mutual
 from fullbench.studies.peer_review.simulation import Court, Setting, court
 

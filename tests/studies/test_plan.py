@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fullbench import Case, Ledger, Usage, Verdict
-from fullbench.errors import InputError
 from fullbench.core.table import Table
+from fullbench.errors import InputError
 from fullbench.studies.run.answer_items import answer
 from fullbench.studies.run.study_run import Conductor
 from fullbench.studies.study_file import Study

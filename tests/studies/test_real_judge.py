@@ -23,7 +23,9 @@ def docket(_: object) -> list[Case]:
 
 
 def test_a_small_model_judges_for_real(local_model, tmp_path):
-    judge = judge_and_model_specs.judge(f"vllm:smollm2@{local_model}?mode=direct&max_tokens=24&temperature=0&resample=1")
+    judge = judge_and_model_specs.judge(
+        f"vllm:smollm2@{local_model}?mode=direct&max_tokens=24&temperature=0&resample=1"
+    )
     with Ledger(tmp_path / "real.ledger") as ledger:
         (tally,) = hear([judge], docket, ledger)
         (again,) = hear([judge], docket, ledger)

@@ -7,16 +7,16 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from fullbench.synthetic.biased_judge import Planted, SimulatedJudge
-from fullbench.errors import InputError
 from fullbench.analysis.peer_review.ranking_methods import ROBUST
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
+from fullbench.errors import InputError
 from fullbench.studies.peer_review import simulation
 from fullbench.studies.peer_review.simulation import Setting, court, slots
 from fullbench.studies.peer_review.simulation_tables import cheats_table, recovered, tables
+from fullbench.synthetic.biased_judge import Planted, SimulatedJudge
 
 SEEDS = range(200)
 

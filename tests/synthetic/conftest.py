@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fullbench.benchmarks.synthetic.bench import court_of
-from fullbench.synthetic.sample_items import sample
 from fullbench.core.model import Prompt
 from fullbench.core.record import Record
 from fullbench.core.response import Response
+from fullbench.synthetic.sample_items import sample
 
 
 def answers(model, items):

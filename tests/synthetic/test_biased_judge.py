@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fullbench.synthetic.biased_judge import Planted, SimulatedJudge
-from fullbench.errors import InputError
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.response import Response
+from fullbench.errors import InputError
+from fullbench.synthetic.biased_judge import Planted, SimulatedJudge
 
 SCORE, PAIR, RANK = Score(1, 5), Choice(tie=True), Ranking()
 quarters = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])

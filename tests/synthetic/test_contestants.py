@@ -9,16 +9,16 @@ from statistics import fmean
 
 import pytest
 
-from fullbench.synthetic.contestants import Contestant, contestants
-from fullbench.synthetic.drawing import draw
-from fullbench.synthetic.picture_reading import Sight, look
-from fullbench.synthetic.answer_quality import quality
-from fullbench.synthetic.scenes import Scene, Thing
-from fullbench.synthetic.vocabulary import COLOURS, SHAPES
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt
 from fullbench.core.picture import Picture
 from fullbench.core.text import length_of
+from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.contestants import Contestant, contestants
+from fullbench.synthetic.drawing import draw
+from fullbench.synthetic.picture_reading import Sight, look
+from fullbench.synthetic.scenes import Scene, Thing
+from fullbench.synthetic.vocabulary import COLOURS, SHAPES
 from tests.synthetic.conftest import answers
 
 KEEN = Contestant("keen", Sight())

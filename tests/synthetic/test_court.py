@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from fullbench.benchmarks.synthetic.bench import court, court_of
-from fullbench.synthetic.planted_judges import FAVOURITE, simulated
-from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import tables as leaderboards
+from fullbench.benchmarks.synthetic.bench import court, court_of
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.record import Record
+from fullbench.errors import InputError
+from fullbench.synthetic.planted_judges import FAVOURITE, simulated
 
 
 @pytest.fixture(scope="module")

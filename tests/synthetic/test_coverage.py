@@ -9,12 +9,12 @@ import pytest
 
 from fullbench.benchmarks.synthetic.bench import court_of
 from fullbench.benchmarks.synthetic.planted_bias_recovery import SCORES, inside, recovered
-from fullbench.synthetic.planted_judges import simulated
-from fullbench.synthetic.sample_items import sample
-from fullbench.synthetic.truth import TruthJudge
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.stats.paired_comparison_of_judges import holm
+from fullbench.synthetic.planted_judges import simulated
+from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.truth import TruthJudge
 from tests.synthetic.conftest import answers
 
 SEEDS = 200

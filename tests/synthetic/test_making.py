@@ -10,16 +10,16 @@ import pytest
 from PIL import Image, ImageEnhance
 from scipy import ndimage
 
+from fullbench.core.picture import Picture
+from fullbench.errors import InputError
+from fullbench.models.local.offline_models import OfflineModel
+from fullbench.picture_decoding import encoded, veiled
+from fullbench.studies.authoring.near_duplicates import Made, fingerprint, keep, near_duplicates, verify
+from fullbench.studies.authoring.safe_prompts import sanitise
 from fullbench.synthetic.perturb.blur import convolved, defocus, disk, line, motion
 from fullbench.synthetic.perturb.demographic_grids import grid
 from fullbench.synthetic.perturb.masks import Region, distort, mask
 from fullbench.synthetic.perturb.perturbed_pairs import pair, people, record
-from fullbench.errors import InputError
-from fullbench.models.local.offline_models import OfflineModel
-from fullbench.core.picture import Picture
-from fullbench.picture_decoding import encoded, veiled
-from fullbench.studies.authoring.near_duplicates import Made, fingerprint, keep, near_duplicates, verify
-from fullbench.studies.authoring.safe_prompts import sanitise
 from tests.judges.scorers.making import texture
 
 

@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
+from fullbench.errors import InputError
+from fullbench.synthetic.answer_quality import quality
 from fullbench.synthetic.contestants import contestant, contestants
 from fullbench.synthetic.peer_reviewers import Hearing, Reviewer, Taste, worth
-from fullbench.synthetic.answer_quality import quality
 from fullbench.synthetic.question_meaning import Query
 from fullbench.synthetic.questions import understand
 from fullbench.synthetic.scenes import Scene, things_scene
-from fullbench.errors import InputError
 from tests.journeys.commands import cells, cli
 
 FAR = "The picture shows something else entirely."

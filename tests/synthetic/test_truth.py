@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.synthetic.answer_quality import quality
-from fullbench.synthetic.question_meaning import Kind, Query
-from fullbench.synthetic.truth import TruthJudge
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.response import Response
+from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.question_meaning import Kind, Query
+from fullbench.synthetic.truth import TruthJudge
 from tests.synthetic.test_questions import CHART, SCENE
 
 CIRCLES = Query("count", "en", (Kind(None, "circle"),))

@@ -8,13 +8,13 @@ from statistics import fmean
 import pytest
 
 from fullbench.benchmarks.synthetic.bench import court, court_wide
-from fullbench.synthetic.wide_questions import AGAIN, TASKS
+from fullbench.core.model import Prompt
 from fullbench.synthetic.answer_quality import quality
 from fullbench.synthetic.question_meaning import Kind, Query
 from fullbench.synthetic.questions import ask, say, solve, understand
 from fullbench.synthetic.sample_items import sample
 from fullbench.synthetic.scenes import Scene, Thing
-from fullbench.core.model import Prompt
+from fullbench.synthetic.wide_questions import AGAIN, TASKS
 from fullbench.testing import check_benchmark
 
 SIZE = 132

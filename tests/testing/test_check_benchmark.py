@@ -10,16 +10,16 @@ from types import MappingProxyType
 import pytest
 
 from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict, plugin_registry
-from fullbench.errors import InputError
 from fullbench.analysis import all_tables
-from fullbench.judges.prompted import SLOTS
-from fullbench.judges.baselines import LengthJudge
-from fullbench.judges.prompt_templates import Template
-from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.benchmark import HOOKS, Benchmark
 from fullbench.core.case import cases as cases_of
 from fullbench.core.reproduction import Brought, Reproduced, Reproduction
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
+from fullbench.judges.baselines import LengthJudge
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompted import SLOTS
+from fullbench.models.local.offline_models import OfflineModel
 from fullbench.testing import check_benchmark
 from fullbench.testing.hooks import CHECKS
 

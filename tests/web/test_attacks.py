@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from fullbench.errors import InputError
 from fullbench.web import picture_serving
-from fullbench.web.accounts import audit_log, account_tables
+from fullbench.web.accounts import account_tables, audit_log
 from fullbench.web.database import reading, writing
 from fullbench.web.page_access import SESSION
 from fullbench.web.site_settings import Settings

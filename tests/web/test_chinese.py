@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import Case
@@ -21,12 +20,13 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
-from fullbench.web.database import reading, writing
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
-from fullbench.web.results.catalogue import panel_verdicts, catalogue_updater
+from fullbench.web.database import reading, writing
 from fullbench.web.results.actions import rejudge_requests
+from fullbench.web.results.catalogue import catalogue_updater, panel_verdicts
 from fullbench.web.site_settings import Settings
 from tests.making import png
 from tests.web.conftest import person, signed_in

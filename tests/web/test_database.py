@@ -128,7 +128,9 @@ def test_a_step_that_fails_changes_nothing(engine, add_step):
 def test_nobody_changes_the_audit_trail_of_a_new_database(engine):
     upgrade(engine)
     with writing(engine) as connection:
-        connection.execute(account_tables.audit.insert().values(at=1, name="a", action="b", target="", detail="", address=""))
+        connection.execute(
+            account_tables.audit.insert().values(at=1, name="a", action="b", target="", detail="", address="")
+        )
     with pytest.raises(DBAPIError, match="append-only"), writing(engine) as connection:
         connection.execute(account_tables.audit.update().values(name="c"))
 

@@ -15,7 +15,7 @@ import pytest
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.results.catalogue import fill_catalogue, catalogue_updater
+from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.site_settings import Settings

@@ -6,9 +6,9 @@ import itertools
 import pytest
 from PIL import Image
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.item import Item
 from fullbench.core.picture import Picture
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.site_settings import Settings
 from tests.web.api.test_api import png
 from tests.web.conftest import Visitor

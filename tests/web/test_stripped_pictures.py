@@ -19,9 +19,9 @@ from fullbench.reports import notebook_html
 from fullbench.reports.html_page import Exhibit, Section, page
 from fullbench.studies.judge_and_model_specs import judge
 from fullbench.web.app import create_app
-from fullbench.web.database import writing
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.database import writing
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.results.site.static_site import Wish, export
 from fullbench.web.site_settings import Settings

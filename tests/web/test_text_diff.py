@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from fullbench.web.text_diff import MOST_WORDS, NEAR, differing
 from fullbench.web.rich_text import prose
+from fullbench.web.text_diff import MOST_WORDS, NEAR, differing
 from tests.web.test_rich_text import HOSTILE, Tags
 
 MARK = re.compile(r"</?mark\b[^>]*>")

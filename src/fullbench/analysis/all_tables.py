@@ -13,29 +13,28 @@ from typing import Literal
 
 import numpy as np
 
+from fullbench.analysis import estimate_cells
+from fullbench.analysis.agreement import across_different_scales, among_people, repeats_and_orders, uncompared_verdicts
+from fullbench.analysis.agreement.judges_with_people import FIGURES, SHAPES, Agreement, Met, agreements, meet
+from fullbench.analysis.agreement.repeats_and_orders import position
+from fullbench.analysis.agreement.with_single_votes import one_by_one
+from fullbench.analysis.boards import leaderboard
+from fullbench.analysis.boards.matches_from_verdicts import settle
+from fullbench.analysis.people import corrected_leaderboards as corrections
+from fullbench.analysis.scope_text import OVERALL, place, placed
+from fullbench.analysis.verdict_cost import FromCache, used_by
+from fullbench.analysis.verdicts_from_columns import beside
+from fullbench.analysis.views.member_verdicts import BY_PEOPLE, PENDING, WAITS, waiting
 from fullbench.columns.column_builder import columns_of
 from fullbench.columns.verdict_columns import Columns, Due
-from fullbench.errors import InputError
-from fullbench.analysis.agreement import among_people, uncompared_verdicts, across_different_scales, repeats_and_orders
-from fullbench.analysis import estimate_cells
-from fullbench.analysis.boards import leaderboard
-from fullbench.analysis.people import corrected_leaderboards as corrections
-from fullbench.analysis.verdict_cost import FromCache
-from fullbench.analysis.agreement.judges_with_people import FIGURES, SHAPES, Agreement, Met, agreements, meet
-from fullbench.analysis.boards.matches_from_verdicts import settle
-from fullbench.analysis.verdicts_from_columns import beside
-from fullbench.analysis.agreement.with_single_votes import one_by_one
-from fullbench.analysis.scope_text import OVERALL, place, placed
-from fullbench.analysis.agreement.repeats_and_orders import position
-from fullbench.analysis.verdict_cost import used_by
-from fullbench.analysis.views.member_verdicts import BY_PEOPLE, PENDING, WAITS, waiting
 from fullbench.core.call import Usage
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import FAULTS, PEOPLE
+from fullbench.errors import InputError
 from fullbench.stats.agreement.vote_consensus import VoteRule
 
 Verdicts = Columns | Record

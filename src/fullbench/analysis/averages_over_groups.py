@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fullbench.errors import Undefined
-from fullbench.analysis.agreement.judges_with_people import FIGURES, Groups, Met, class_of, distance_of_orders, scale_of, winner
+from fullbench.analysis.agreement.judges_with_people import (
+    FIGURES,
+    Groups,
+    Met,
+    class_of,
+    distance_of_orders,
+    scale_of,
+    winner,
+)
 from fullbench.core.estimate import Estimate
 from fullbench.core.record import Pairing
+from fullbench.errors import Undefined
 from fullbench.stats.agreement import ranking_agreement
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Statistic

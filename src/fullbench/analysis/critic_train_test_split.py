@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from fullbench.errors import InputError
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.response import Response
+from fullbench.errors import InputError
 
 INTERNAL = 0.1
 """The share of each category that is held back."""

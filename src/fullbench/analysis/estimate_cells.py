@@ -1,22 +1,19 @@
 """Means and shares whose rows belong to items: the interval is over items, and where there can be none, it says why."""
 
-
 from __future__ import annotations
 
-
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
+
 import numpy as np
 import numpy.typing as npt
-from fullbench.errors import InputError
+
 from fullbench.core.ballot import Likert, Real, Score, ballot
 from fullbench.core.estimate import Estimate
-from fullbench.stats.intervals.cluster_intervals import Scale, around, cluster_mean, mean_spread, p_of_zero
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-from fullbench.errors import Undefined
 from fullbench.core.note import Note, listed, sentence
-
+from fullbench.errors import InputError, Undefined
+from fullbench.stats.intervals.cluster_intervals import Scale, around, cluster_mean, mean_spread, p_of_zero
 
 SHARE: Scale = (0.0, 1.0)
 

@@ -10,32 +10,39 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.columns.column_builder import columns_of
-from fullbench.columns.verdict_columns import Columns
-from fullbench.errors import InputError, Undefined
-from fullbench.analysis.agreement import by_tag, judges_with_people, uncompared_verdicts, across_different_scales, repeats_and_orders, can_replace_people
-from fullbench.analysis import estimate_cells, verdict_cost, all_tables
-from fullbench.analysis.people import corrected_leaderboards
-from fullbench.analysis.boards import leaderboard
+from fullbench.analysis import all_tables, estimate_cells, verdict_cost
+from fullbench.analysis.agreement import (
+    across_different_scales,
+    by_tag,
+    can_replace_people,
+    judges_with_people,
+    repeats_and_orders,
+    uncompared_verdicts,
+)
+from fullbench.analysis.agreement.judges_with_people import Met
+from fullbench.analysis.agreement.with_single_votes import one_by_one
 from fullbench.analysis.bias import bias_probes
 from fullbench.analysis.bias.bias_finding import Finding
 from fullbench.analysis.bias.bias_finding import corrected as counted_together
-from fullbench.analysis.agreement.judges_with_people import Met
-from fullbench.analysis.agreement.with_single_votes import one_by_one
+from fullbench.analysis.boards import leaderboard
+from fullbench.analysis.people import corrected_leaderboards
 from fullbench.analysis.scope_text import place, placed
 from fullbench.analysis.views.member_verdicts import by_judges, waiting
-from fullbench.core.rubric import AGREES, REVIEW_BALLOTS
-from fullbench.core.estimate import Estimate
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, sentences, word
-from fullbench.core.record import Pairing, Record
 from fullbench.core.notebook_display import Shown
+from fullbench.core.record import Pairing, Record
+from fullbench.core.rubric import AGREES, REVIEW_BALLOTS
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.intervals import weighted_statistics
-from fullbench.stats.array_checks import exact_sum
-from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg, paired_difference
+from fullbench.errors import InputError, Undefined
 from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.array_checks import exact_sum
+from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg, paired_difference
 
 YES_NO = REVIEW_BALLOTS[AGREES].spec
 Place = tuple[str, frozenset[tuple[str, int]], str]
@@ -267,7 +274,9 @@ def _reviews(record: Record, judge: str, people: str) -> Table:
                 # A yes is marked 2 and a no 1: codes, whose mean says nothing by itself.
                 rows.append([criterion, ballot, None, estimate_cells.share(marks - 1, items)])
             else:
-                rows.append([criterion, ballot, estimate_cells.mean(marks, items, estimate_cells.scale_of(ballot)), None])
+                rows.append(
+                    [criterion, ballot, estimate_cells.mean(marks, items, estimate_cells.scale_of(ballot)), None]
+                )
     return Table(
         "reviews",
         Note("card.title.what-people-think-of-its", "What people think of its rulings"),
@@ -364,8 +373,13 @@ def _gap(kind: str, shared: Sequence[_Shared], seed: int) -> Estimate | None:
         return estimate_cells.difference(np.array(ours) - np.array(theirs), places, (-1.0, 1.0))
     try:
         return paired_difference(
-            weighted_statistics.pearson, ours, theirs, [pairing.people for pairing in shared], within=(-2.0, 2.0), cluster=items,
+            weighted_statistics.pearson,
+            ours,
+            theirs,
+            [pairing.people for pairing in shared],
+            within=(-2.0, 2.0),
+            cluster=items,
             seed=seed,
-        )  # fmt: skip
+        )
     except Undefined:
         return None

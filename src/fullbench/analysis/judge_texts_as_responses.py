@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fullbench.core.ballot import LETTERS
-from fullbench.core.rubric import is_review
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.record import Record
 from fullbench.core.response import Response
+from fullbench.core.rubric import is_review
 from fullbench.core.verdict import PEOPLE, Verdict
 
 

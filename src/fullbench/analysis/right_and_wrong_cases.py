@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from fullbench.errors import InputError
 from fullbench.analysis.agreement.judges_with_people import FIGURES, meet, order, winner
-from fullbench.core.rubric import HALLUCINATES
 from fullbench.core.record import Pairing, Record
+from fullbench.core.rubric import HALLUCINATES
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
 from fullbench.stats.agreement.ranking_agreement import rank_correlation
 
 Subset = Literal["hq", "hard"]

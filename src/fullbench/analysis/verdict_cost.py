@@ -1,25 +1,22 @@
 """What a verdict of a judge costs and how long a call of it takes, with intervals: other items would have cost other
 amounts."""
 
-
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from dataclasses import replace
 import numpy as np
-from fullbench.columns.verdict_columns import Columns
+
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.scope_text import OVERALL
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.call import Usage
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Column, Table
 from fullbench.stats.array_checks import exact_sum
-from collections.abc import Iterable
-from dataclasses import dataclass
-from fullbench.core.table import Cell
-
 
 AMOUNTS = ("dollars per 1,000", "s a call")
 
@@ -77,6 +74,7 @@ def used_by(part: Columns) -> Usage:
 
 # -----------------------------------------------------------------------------
 # How many of the tokens in came from a server's cache, as columns of a table of costs.
+
 
 @dataclass(frozen=True)
 class FromCache:

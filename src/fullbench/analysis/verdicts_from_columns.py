@@ -7,8 +7,8 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.verdict_columns import Columns, grouped, of_codes
 from fullbench.analysis.views.member_verdicts import by_judges
+from fullbench.columns.verdict_columns import Columns, grouped, of_codes
 from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, PEOPLE, USUAL, Circumstances, Verdict
 

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Any
 
-from fullbench.audit.measures import calibration, attack_results, accuracy as knowing, picture_use, consistency, bias_effects
-from fullbench.audit.measures.verdicts_with_truth import Heard, heard
-from fullbench.columns.column_builder import columns_of
-from fullbench.errors import InputError
 from fullbench.analysis import all_tables
 from fullbench.analysis.judge_card import Card
-from fullbench.core.estimate import Estimate
+from fullbench.audit.measures import accuracy as knowing
+from fullbench.audit.measures import attack_results, bias_effects, calibration, consistency, picture_use
+from fullbench.audit.measures.verdicts_with_truth import Heard, heard
+from fullbench.columns.column_builder import columns_of
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, listed, sentences, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
 
 SECTIONS = ("Sees", "Knows", "Steady", "Swayed", "Fooled", "Faults and cost")
 

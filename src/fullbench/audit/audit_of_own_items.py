@@ -12,24 +12,24 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fullbench.audit.cases import picture_variants, text_variants
-from fullbench.audit.measures import bias_effects
-from fullbench.audit.cases.build_audit_cases import PAIRS, SWAY
-from fullbench.audit.measures.verdicts_with_truth import Heard, difference, heard, of, share
-from fullbench.columns.column_builder import columns_of
-from fullbench.synthetic.vocabulary import Language
-from fullbench.errors import InputError
 from fullbench.analysis import all_tables
 from fullbench.analysis.judge_card import Card
+from fullbench.audit.cases import picture_variants, text_variants
+from fullbench.audit.cases.build_audit_cases import PAIRS, SWAY
+from fullbench.audit.measures import bias_effects
+from fullbench.audit.measures.verdicts_with_truth import Heard, difference, heard, of, share
+from fullbench.columns.column_builder import columns_of
 from fullbench.core.case import Case
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.note import Note, sentences, word
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
+from fullbench.errors import InputError
+from fullbench.synthetic.vocabulary import Language
 
 CHANGED = ("length", "markdown", "confidence", "authority", "self-reference", "emoji", "name leaked")
 """The changes that any answer in words can bear."""
@@ -117,7 +117,9 @@ def _swayed(item: Item, answer: Response, number: int) -> Case:
     tags = {**item.tags, "part": "sway", "base": item.id, "what": what, "dose": str(dose)}
     shown = Item(name, item.turns, item.reference, item.captions, tags)
     plain = Response.say(name, "plain", answer.text)
-    bent = Response.say(name, "changed", text_variants.bent(answer.text, language, what, dose), tags={"role": "changed"})
+    bent = Response.say(
+        name, "changed", text_variants.bent(answer.text, language, what, dose), tags={"role": "changed"}
+    )
     return Case(shown, (plain, bent) if last else (bent, plain), SWAY)
 
 

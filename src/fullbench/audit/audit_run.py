@@ -7,30 +7,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
+from fullbench.analysis.judge_card import Card
 from fullbench.audit import audit_card as cards
-from fullbench.audit.cases.build_audit_cases import docket, size_of
 from fullbench.audit.audit_of_own_items import own_card
 from fullbench.audit.audited_judges import seats
-from fullbench.errors import InputError
-from fullbench.analysis.judge_card import Card
-from fullbench.ledger.ledger import Ledger
+from fullbench.audit.cases.build_audit_cases import docket, size_of
 from fullbench.core.case import Case
 from fullbench.core.note import Note
 from fullbench.core.panel import is_view
 from fullbench.core.record import Record
 from fullbench.core.table import Table
 from fullbench.core.verdict import Circumstances
-from fullbench.studies.run import study_plan
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_columns
 from fullbench.studies.batches.batch_folders import refuse_open
-from fullbench.studies.run.study_run import Conducted
 from fullbench.studies.engines import Budget, Stop, Tally
+from fullbench.studies.run import study_plan
 from fullbench.studies.run.judge_cases import hear
-from fullbench.studies.table_sources import looked_at
-from fullbench.studies.run.progress_display import watching
-from fullbench.studies.study_file import Study
-from fullbench.studies.run.run_options import RunTerms, RunTermsByName
 from fullbench.studies.run.panels_and_cascades import hear_doubts, left_in_doubt
+from fullbench.studies.run.progress_display import watching
+from fullbench.studies.run.run_options import RunTerms, RunTermsByName
+from fullbench.studies.run.study_run import Conducted
+from fullbench.studies.study_file import Study
+from fullbench.studies.table_sources import looked_at
 
 PREFIX = "audit-"
 """What the names of audits' studies begin with."""

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fullbench.core.judge import Judge
+from fullbench.core.panel import CASCADE, PANEL, View, is_view
 from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.judge import Judge
-from fullbench.core.panel import CASCADE, PANEL, View, is_view
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.run import panels_and_cascades
-from fullbench.studies.study_file_tables import views as checked
 from fullbench.studies.study_file import Study
+from fullbench.studies.study_file_tables import views as checked
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ def seats(wanted: Sequence[str], panels: Path | None = None) -> Seats:
     if named and panels is None:
         raise InputError(f"{named[0]} is named in a TOML file, as [panels.NAME] with members; say which by --panels")
     study = _named(named, panels) if panels is not None else Study("audit")
-    listed = list(dict.fromkeys([spec for spec in wanted if not is_view(spec)] + panels_and_cascades.member_specs(study)))
+    listed = list(
+        dict.fromkeys([spec for spec in wanted if not is_view(spec)] + panels_and_cascades.member_specs(study))
+    )
     judges = [judge_and_model_specs.judge(spec) for spec in listed]
     judge_and_model_specs.distinct("judges", [judge.name for judge in judges])
     names = {spec: judge.name for spec, judge in zip(listed, judges, strict=True)}

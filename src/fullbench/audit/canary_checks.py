@@ -15,18 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fullbench.audit.cases.build_audit_cases import PAIRS, hidden_pair
-from fullbench.audit.measures.verdicts_with_truth import share
 from fullbench.audit.cases.synthetic_items import Asked, asked
 from fullbench.audit.cases.text_variants import CRITERION
-from fullbench.ledger.ledger import Ledger
+from fullbench.audit.measures.verdicts_with_truth import share
 from fullbench.core.case import Case
+from fullbench.core.column_labels import headings
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
-from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.stats.drift_alarm import alarm_call
 
 STUDY = "canaries"

@@ -21,14 +21,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fullbench.audit.cases.build_audit_cases import SWAYS
-from fullbench.errors import InputError
-from fullbench.judges.quoted_prompt_texts import read_reply
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Call
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.judges.quoted_prompt_texts import read_reply
 from fullbench.parsing.confidence import stated_confidence
 
 UNSEEN = frozenset({"blank", "blurred"})

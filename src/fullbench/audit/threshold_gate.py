@@ -31,20 +31,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fullbench.audit import canary_checks
-from fullbench.audit import audit_card as cards
-from fullbench.audit.audited_judges import members_of
-from fullbench.errors import InputError
 from fullbench.analysis.agreement import judges_with_people
 from fullbench.analysis.boards.leaderboard import Settings, boards
-from fullbench.files.toml_files import read_toml
-from fullbench.ledger.ledger import Ledger
-from fullbench.core.estimate import Estimate
+from fullbench.audit import audit_card as cards
+from fullbench.audit import canary_checks
+from fullbench.audit.audited_judges import members_of
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
+from fullbench.files.toml_files import read_toml
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_columns
 
 _AUDIT = {

@@ -45,8 +45,8 @@ def _called() -> int:
     atexit.register(_leave_memory)
     # Our matrices are small: on a busy machine threads that wait for each other took longer than one (2.0 s, not 0.7).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from fullbench.cli.argument_mistakes import refuse_misread
     from fullbench.cli.application import command_of
+    from fullbench.cli.argument_mistakes import refuse_misread
     from fullbench.cli.command_loading import application_for
     from fullbench.errors import DataWarning, FullbenchError
     from fullbench.text_safety import Neutral, NeutralFormatter, neutral

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fullbench.cli.application import JUDGE, PANELS, add
+from fullbench.cli.application import JUDGE, PANELS, add, application
 from fullbench.cli.plugin_commands import enter
-from fullbench.cli.application import application
 
 app = application()
 for _panel, _names in PANELS.items():

@@ -7,7 +7,29 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, AgainOption, AnywayOption, BudgetForOption, BudgetOption, DurabilityOption, EngineOption, FetchUrlsOption, LedgerOption, LimitOption, PicturesFromOption, PicturesOption, QuestionOption, QuietOption, StudyOption, SupersedeOption, WithoutPicturesOption, asking_from, closing, say, stoppable
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
+    BudgetOption,
+    DurabilityOption,
+    EngineOption,
+    FetchUrlsOption,
+    LedgerOption,
+    LimitOption,
+    PicturesFromOption,
+    PicturesOption,
+    QuestionOption,
+    QuietOption,
+    StudyOption,
+    SupersedeOption,
+    WithoutPicturesOption,
+    asking_from,
+    closing,
+    say,
+    stoppable,
+)
 
 
 def answer(
@@ -42,20 +64,20 @@ def answer(
 
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
-    from fullbench.files.picture_folders import left_out, named_whole
     from fullbench.files.item_files import read_items, write_responses
     from fullbench.files.picture_access_policy import allowing
     from fullbench.files.picture_access_policy import without_pictures as unseen
+    from fullbench.files.picture_folders import left_out, named_whole
     from fullbench.files.writers import check_target
     from fullbench.ledger.database_from_path import durability_of
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.run.answer_items import answer as answer_all
     from fullbench.studies.engines import Insistence
-    from fullbench.studies.run.study_inputs import left_by_limit
-    from fullbench.studies.run.progress_display import watching
+    from fullbench.studies.run import study_plan
+    from fullbench.studies.run.answer_items import answer as answer_all
     from fullbench.studies.run.missing_pictures import refuse_blind
+    from fullbench.studies.run.progress_display import watching
+    from fullbench.studies.run.study_inputs import left_by_limit
 
     check_target(out, items)
     models = [judge_and_model_specs.contestant(spec) for spec in contestants]

@@ -1,15 +1,14 @@
 """Our commands and groups: where each is, and in which panel of the help."""
 
-
 from __future__ import annotations
 
-
 from importlib import import_module
-import typer
 from typing import Annotated, Any
-from typer.main import get_command
-from fullbench.cli.help_examples import pasteable
 
+import typer
+from typer.main import get_command
+
+from fullbench.cli.help_examples import pasteable
 
 JUDGE = "Judge"
 PANELS = {
@@ -59,6 +58,7 @@ def add(app: typer.Typer, name: str, panel: str | None = None) -> None:
 
 # -----------------------------------------------------------------------------
 # What stands above all commands.
+
 
 def leave(code: object, **_: object) -> None:
     """What a command returns is its exit code."""

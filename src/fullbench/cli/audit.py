@@ -7,11 +7,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, AgainOption, AnywayOption, BudgetForOption, BudgetOption, DryRunOption, EngineOption, JsonOption, LedgerOption, LimitOption, PicturesOption, QuietOption, asking_from, closing, ledger_if_any, say, show, stoppable
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
+    BudgetOption,
+    DryRunOption,
+    EngineOption,
+    JsonOption,
+    LedgerOption,
+    LimitOption,
+    PicturesOption,
+    QuietOption,
+    asking_from,
+    closing,
+    ledger_if_any,
+    say,
+    show,
+    stoppable,
+)
 
 if TYPE_CHECKING:
-    from fullbench.audit.audit_card import Findings
     from fullbench.analysis.judge_card import Card
+    from fullbench.audit.audit_card import Findings
     from fullbench.core.case import Case
     from fullbench.core.table import Table
 

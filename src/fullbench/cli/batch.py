@@ -170,8 +170,8 @@ def _rounds(study: Path, ledger: str | None) -> Iterator[Rounds]:
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.batches.batch_steps import Rounds
     from fullbench.studies.run.study_run import Conductor
-    from fullbench.studies.study_file_tables import JUDGING
     from fullbench.studies.study_file import Study
+    from fullbench.studies.study_file_tables import JUDGING
 
     plan = Study.read(study)
     if plan.kind != JUDGING:

@@ -8,13 +8,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, DryRunOption, EngineOption, JsonOption, LedgerOption, QuietOption, StudyOption, asking_from, closing, ledger_if_any, say, show, stoppable
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    DryRunOption,
+    EngineOption,
+    JsonOption,
+    LedgerOption,
+    QuietOption,
+    StudyOption,
+    asking_from,
+    closing,
+    ledger_if_any,
+    say,
+    show,
+    stoppable,
+)
 from fullbench.studies.engines import Tally
 
 if TYPE_CHECKING:
     from fullbench.audit.canary_checks import Alarm
-    from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
+    from fullbench.ledger.ledger import Ledger
 
 
 def canary(
@@ -46,8 +61,8 @@ def canary(
     from fullbench.audit import canary_checks
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.run import study_plan
 
     if judge is None:
         with Ledger(ledger, read_only=True) as book:
@@ -92,10 +107,10 @@ def _heard_again(
 ) -> tuple[Alarm, list[Tally], str]:
     """Let a judge hear the canaries that are due; what its alarm says, what was asked, and which set it was."""
     from fullbench.audit import canary_checks
-    from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import Circumstances
-    from fullbench.studies.run import study_plan
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.run import study_plan
     from fullbench.studies.run.judge_cases import hear
     from fullbench.studies.run.progress_display import watching
 
@@ -151,10 +166,10 @@ def equate(
         fullbench equate openai/gpt-4o openai/gpt-5 --dry-run
     """
     from fullbench.errors import InputError
-    from fullbench.ledger.ledger import Ledger
     from fullbench.ledger.judge_replacements import Succession, succeed, take_back
-    from fullbench.studies.leaderboards import judge_replacement as equating
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import ledger_columns
+    from fullbench.studies.leaderboards import judge_replacement as equating
 
     if dry_run and back:
         raise InputError("--dry-run only shows, and --take-back only enters: leave one out")

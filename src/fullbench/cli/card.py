@@ -9,7 +9,17 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, PilotOption, StudyOption, VisibleOption, VoteRuleOption, say, show
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    JsonOption,
+    LedgerOption,
+    PilotOption,
+    StudyOption,
+    VisibleOption,
+    VoteRuleOption,
+    say,
+    show,
+)
 
 
 def card(
@@ -43,14 +53,14 @@ def card(
 
         fullbench card CogVLM --benchmark mllm-as-a-judge --data mllm-as-a-judge --by dataset --out card.html
     """
-    from fullbench.columns.verdict_columns import Columns
     from fullbench.analysis import verdicts_from_columns
     from fullbench.analysis.judge_card import card as judge_card
     from fullbench.analysis.people.joined_votes import rule_of
-    from fullbench.files.item_files import read_verdicts
-    from fullbench.ledger.ledger import Ledger
+    from fullbench.columns.verdict_columns import Columns
     from fullbench.core.record import Record
     from fullbench.core.response import LENGTHENS
+    from fullbench.files.item_files import read_verdicts
+    from fullbench.ledger.ledger import Ledger
     from fullbench.reports import judge_card_display as cards
     from fullbench.studies import ledger_columns
     from fullbench.studies.run.study_inputs import recorded
@@ -99,8 +109,8 @@ def card(
 
 def _contestant(name: str, known: Collection[str]) -> str:
     """The contestant of that name or beginning; one that nobody judged would hide a bias without a word."""
-    from fullbench.errors import InputError
     from fullbench.core.text import one_beginning
+    from fullbench.errors import InputError
 
     contestant = one_beginning(name, known, "contestant")
     if contestant not in known:

@@ -11,9 +11,9 @@ import typer
 from fullbench.cli.options import JsonOption, SafeOption, say, show
 
 if TYPE_CHECKING:
-    from fullbench.models.check_model import Tried
     from fullbench.core.model import Model
     from fullbench.core.table import Table
+    from fullbench.models.check_model import Tried
 
 
 def check(
@@ -55,10 +55,10 @@ _ADDRESS = re.compile(r"https?:|(?:localhost|\d+(?:\.\d+){3})(?:[:/]|$)|[\w-]+(?
 
 def _models(target: str, *, safe: bool) -> list[Model]:
     from fullbench.errors import InputError
-    from fullbench.models.wire.server_urls import fault_of
     from fullbench.models.check_model import served_at
-    from fullbench.studies.run import study_plan
+    from fullbench.models.wire.server_urls import fault_of
     from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.run import study_plan
 
     if target.startswith(("http://", "https://")):
         if (fault := fault_of(target)) is not None:
@@ -85,11 +85,11 @@ def _models(target: str, *, safe: bool) -> list[Model]:
 
 
 def _of_study(path: Path, *, safe: bool) -> list[Model]:
-    from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.run import study_plan
     from fullbench.studies.run.study_run import Conductor
-    from fullbench.studies.study_file_tables import JUDGING
     from fullbench.studies.study_file import Study
+    from fullbench.studies.study_file_tables import JUDGING
     from fullbench.studies.study_file_trust import refuse_risks
 
     study = Study.read(path)

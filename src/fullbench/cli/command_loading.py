@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from fullbench.cli.application import PANELS, add
-from fullbench.cli.application import application
+from fullbench.cli.application import PANELS, add, application
 
 
 def application_for(first: str) -> typer.Typer:

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, JsonOption, LedgerOption, PicturesOption, QuietOption, asking_from, closing, say, show, stoppable
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    EngineOption,
+    JsonOption,
+    LedgerOption,
+    PicturesOption,
+    QuietOption,
+    asking_from,
+    closing,
+    say,
+    show,
+    stoppable,
+)
 
 compose_app = typer.Typer(
     help="Build a benchmark of your own: pictures that are alike, questions reworded by models, confirmed by people.",
@@ -95,13 +108,13 @@ def rewrite(
 
         fullbench compose rewrite --items seeds.jsonl --model openai:gpt-4o --out rewordings.csv
     """
+    from fullbench.core.text import language_named
     from fullbench.files.item_files import read_items, write_rows
     from fullbench.ledger.ledger import Ledger
-    from fullbench.core.text import language_named
-    from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.authoring.compose_benchmark import rewrite as reword
     from fullbench.studies.authoring.reworded_questions import REWRITE_COLUMNS
+    from fullbench.studies.run import study_plan
 
     rewriters = [judge_and_model_specs.contestant(spec) for spec in models]
     asked = list(read_items(items))
@@ -146,11 +159,11 @@ def references(
     """
     from fullbench.files.item_files import read_items, write_rows
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.authoring.model_references import Going, written
     from fullbench.studies.authoring.reworded_questions import REFERENCE_COLUMNS
     from fullbench.studies.authoring.reworded_questions import references as queue
+    from fullbench.studies.run import study_plan
 
     asked = list(read_items(items))
     rows, tallies = queue(asked), []
@@ -188,9 +201,9 @@ def rephrase(
     """
     from fullbench.files.item_files import read_items, write_responses
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.authoring.model_references import Going, rephrased
+    from fullbench.studies.run import study_plan
 
     writer = judge_and_model_specs.contestant(model)
     purse = study_plan.ready([writer], budget)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, LedgerOption, asking_from, say, stoppable
 from fullbench.cli.compose import compose_app
+from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, LedgerOption, asking_from, say, stoppable
 
 if TYPE_CHECKING:
     from fullbench.studies.authoring.picture_pairs import Built, Change
@@ -78,8 +78,8 @@ def distort(
 
 
 def _worsen(folder: Path, changes: Sequence[Change], out: Path, prompts: Path | None, prompt: str | None) -> None:
-    from fullbench.studies.authoring.picture_pairs import prompts_for, worsened
     from fullbench.studies.authoring.compose_benchmark import read_pictures
+    from fullbench.studies.authoring.picture_pairs import prompts_for, worsened
 
     pictures, wrong = read_pictures(folder)
     for reason in wrong:
@@ -107,9 +107,9 @@ def grid(
 
         fullbench compose grid "a {age} {gender} nurse" --axis age=young,old --axis gender=woman,man --out nurses.csv
     """
-    from fullbench.synthetic.perturb.demographic_grids import grid as combined
     from fullbench.errors import InputError
     from fullbench.files.writers import write_rows
+    from fullbench.synthetic.perturb.demographic_grids import grid as combined
 
     axes: dict[str, list[str]] = {}
     for text in axis:
@@ -161,10 +161,10 @@ def sanitise(
     from fullbench.files.readers import read_rows
     from fullbench.files.writers import write_rows
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.run.answer_items import Kept
     from fullbench.studies.authoring.safe_prompts import sanitise as rewritten
+    from fullbench.studies.run import study_plan
+    from fullbench.studies.run.answer_items import Kept
 
     asked = []
     for line, row in read_rows(prompts):

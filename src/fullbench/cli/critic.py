@@ -144,11 +144,11 @@ def train(
             --criterion overall --benchmark mllm-as-a-judge --data mllm-as-a-judge --out light
     """
     from fullbench.training.critic import critic_evaluation
-    from fullbench.training.critic.loss_curve import learning
-    from fullbench.training.critic.fit.training_progress import watching
     from fullbench.training.critic.data.scored_answers import scored
-    from fullbench.training.critic.training_settings import Settings
+    from fullbench.training.critic.fit.training_progress import watching
+    from fullbench.training.critic.loss_curve import learning
     from fullbench.training.critic.train_critic import Training
+    from fullbench.training.critic.training_settings import Settings
 
     values: dict[str, Any] = {
         "kind": kind, "epochs": epochs, "batch": batch, "micro": micro, "lr": lr, "weight_decay": weight_decay,

@@ -33,8 +33,8 @@ def demo(
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.record_page import page
-    from fullbench.studies.run.study_run import Conductor
     from fullbench.studies.run.progress_display import clock
+    from fullbench.studies.run.study_run import Conductor
     from fullbench.studies.study_file import Study
 
     if out.exists() and not out.is_dir():

@@ -105,11 +105,11 @@ def export(
     if (kind := name.replace("-", "_")) in plugin_entry_points.names("exporters"):
         _plugin(kind, out, ledger, [*(options or []), *([f"judge={judge}"] if judge else [])], study or None)
         return
-    from fullbench.errors import InputError
     from fullbench.analysis import right_and_wrong_cases
+    from fullbench.errors import InputError
     from fullbench.studies.exchange.export_record import export as write
-    from fullbench.studies.run.study_inputs import recorded
     from fullbench.studies.run.missing_pictures import lacking
+    from fullbench.studies.run.study_inputs import recorded
 
     if name not in (benchmarks := plugin_entry_points.names("benchmarks")):
         kinds = ["site", *plugin_entry_points.names("exporters")]
@@ -156,11 +156,11 @@ def export(
 
 
 def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | None) -> None:
+    from fullbench.core.plugin_entry_points import load
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
-    from fullbench.core.plugin_entry_points import load
-    from fullbench.studies.ledger_columns import judges_named
     from fullbench.studies.leaderboards.withheld_test_sets import published
+    from fullbench.studies.ledger_columns import judges_named
 
     wrong = [option for option in options if "=" not in option]
     if wrong:
@@ -216,8 +216,8 @@ def _site(
     if url and not url.startswith(("http://", "https://")):
         raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
     from fullbench.web.campaigns.votes.hidden_results import judged_in
-    from fullbench.web.results.pages.shown_names import for_ledger
     from fullbench.web.results.catalogue.rater_pseudonyms import accounts_in
+    from fullbench.web.results.pages.shown_names import for_ledger
 
     judged = judged_in(database) if database else frozenset()
     accounts = accounts_in(database) if database else {}

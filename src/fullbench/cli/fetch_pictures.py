@@ -32,10 +32,10 @@ def fetch_pictures(
         fullbench fetch-pictures items.jsonl --web --rate 5
     """
     from fullbench.cache_dir import cache_folder
+    from fullbench.core.item import WITHOUT_PICTURES
     from fullbench.files.fetch_pictures import Fetcher
     from fullbench.files.item_files import read_items
     from fullbench.files.picture_access_policy import without_pictures
-    from fullbench.core.item import WITHOUT_PICTURES
     from fullbench.studies import judge_and_model_specs
 
     with without_pictures():

@@ -31,11 +31,11 @@ def import_files(
 
         fullbench import huggingface ORG/NAME --out mine --option question=prompt
     """
+    from fullbench.core.plugin_entry_points import load
     from fullbench.errors import InputError
     from fullbench.files.exchange.huggingface import NAME, fetched
-    from fullbench.files.picture_folders import check_new
     from fullbench.files.picture_access_policy import allowing
-    from fullbench.core.plugin_entry_points import load
+    from fullbench.files.picture_folders import check_new
     from fullbench.studies.exchange.export_record import export
 
     wrong = [option for option in options or () if "=" not in option]

@@ -7,7 +7,34 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, MORE, AgainOption, AnywayOption, BudgetForOption, BudgetOption, DryRunOption, DurabilityOption, EngineOption, FetchUrlsOption, JsonOption, LedgerOption, LimitOption, PicturesFromOption, PicturesOption, QuestionOption, QuietOption, StudyOption, SupersedeOption, WithoutPicturesOption, closing, ledger_if_any, lonely, say, show, stoppable
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    MORE,
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
+    BudgetOption,
+    DryRunOption,
+    DurabilityOption,
+    EngineOption,
+    FetchUrlsOption,
+    JsonOption,
+    LedgerOption,
+    LimitOption,
+    PicturesFromOption,
+    PicturesOption,
+    QuestionOption,
+    QuietOption,
+    StudyOption,
+    SupersedeOption,
+    WithoutPicturesOption,
+    closing,
+    ledger_if_any,
+    lonely,
+    say,
+    show,
+    stoppable,
+)
 
 
 def judge(
@@ -76,16 +103,16 @@ def judge(
 
         fullbench judge --items items.jsonl --responses answers.csv --judge openai:gpt-4o --rubric rubric.toml
     """
+    from fullbench.core.case import ORDERS
+    from fullbench.core.rubric import RUBRIC
     from fullbench.errors import InputError
     from fullbench.ledger.database_from_path import durability_of
     from fullbench.ledger.ledger import Ledger
-    from fullbench.core.case import ORDERS
-    from fullbench.core.rubric import RUBRIC
     from fullbench.reports.atomic_write import check_page
-    from fullbench.studies.run.study_run import Conductor
     from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
     from fullbench.studies.rubrics.rubrics_in_studies import rubrics_by
+    from fullbench.studies.run.study_run import Conductor
     from fullbench.studies.study_file import Study
 
     if not ballots and rubric is None:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, QuietOption, bar
 from fullbench.cli.ledger import LedgerArgument
+from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, QuietOption, bar
 from fullbench.errors import InputError
 
 lake_app = typer.Typer(
@@ -37,9 +37,9 @@ def write(
     command goes on. Note the head that it prints elsewhere: `lake verify --head` proves later that nothing is missing.
     Example: fullbench lake write study.ledger --out lake
     """
+    from fullbench.ledger.integrity.signatures import private_key
     from fullbench.ledger.lake import write_lake
     from fullbench.ledger.lake.storage import store_at
-    from fullbench.ledger.integrity.signatures import private_key
     from fullbench.ledger.ledger import Ledger
 
     _refuse_foreign(out)
@@ -98,9 +98,9 @@ def verify(
     Example: fullbench lake verify lake --head 3-9a41...
     """
     from fullbench.ledger.integrity.row_chain import Head
+    from fullbench.ledger.integrity.signatures import public_key
     from fullbench.ledger.lake.storage import store_at
     from fullbench.ledger.lake.verify_lake import examined
-    from fullbench.ledger.integrity.signatures import public_key
 
     if "://" not in place and not Path(place).is_dir():
         raise InputError("there is no such folder; name a lake", path=place)

@@ -7,7 +7,28 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, CorrectedOption, DryRunOption, EngineOption, JsonOption, LedgerOption, LimitOption, PicturesFromOption, PicturesOption, PilotOption, QuietOption, StudyOption, VisibleOption, WithoutPicturesOption, asking_from, closing, say, show, stoppable
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    CorrectedOption,
+    DryRunOption,
+    EngineOption,
+    JsonOption,
+    LedgerOption,
+    LimitOption,
+    PicturesFromOption,
+    PicturesOption,
+    PilotOption,
+    QuietOption,
+    StudyOption,
+    VisibleOption,
+    WithoutPicturesOption,
+    asking_from,
+    closing,
+    say,
+    show,
+    stoppable,
+)
 from fullbench.core.table import Table
 
 leaderboard_app = typer.Typer(
@@ -215,9 +236,9 @@ def grow(
         fullbench leaderboard grow --responses answers.jsonl --judge openai:gpt-4o --zone 30 --budget 10
     """
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.leaderboards import leaderboard_display, leaderboard_from_options, grow_until_decided
-    from fullbench.studies.run.progress_display import watching
+    from fullbench.studies.leaderboards import grow_until_decided, leaderboard_display, leaderboard_from_options
     from fullbench.studies.run.missing_pictures import counted
+    from fullbench.studies.run.progress_display import watching
     from fullbench.studies.run.run_options import RunTerms
 
     chosen = leaderboard_display.settings(rule, "half", seed)
@@ -233,7 +254,9 @@ def grow(
         ready = leaderboard_from_options.prepare(asked, book, terms, answer=True)
         board = ready.board(book, chosen, where)
         with watching("verdicts", [ready.judge.name], None, quiet=quiet) as watch:
-            grown = grow_until_decided.grow(board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch)
+            grown = grow_until_decided.grow(
+                board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch
+            )
         own = leaderboard_display.tables(board.record(), ready.judge.name, board.settings)
         shown = counted([grown.table(), *own], ready.pool.items)
         show(shown, as_json=as_json, out=out)
@@ -284,15 +307,15 @@ def show_board(
     """
     from dataclasses import replace
 
-    from fullbench.errors import InputError
-    from fullbench.analysis.people import corrected_leaderboards as corrections
     from fullbench.analysis.boards import joint_leaderboard
     from fullbench.analysis.boards.matches_from_verdicts import one_judge
-    from fullbench.ledger.ledger import Ledger
+    from fullbench.analysis.people import corrected_leaderboards as corrections
     from fullbench.core.text import length_of
     from fullbench.core.verdict import PEOPLE
-    from fullbench.studies.leaderboards import leaderboard_display, submissions
+    from fullbench.errors import InputError
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import ledger_columns
+    from fullbench.studies.leaderboards import leaderboard_display, submissions
     from fullbench.studies.leaderboards.judge_replacement import with_seams
 
     with Ledger(ledger, read_only=True, study=study) as book:
@@ -320,7 +343,11 @@ def show_board(
         if not together or judge is not None or len(judges) == 1:
             who = one_judge(judges or ruled, judge)
             chosen = leaderboard_display.settings(rule, ties, seed, reference, visible=visible)
-            columns = everybody if alone or corrected else ledger_columns.columns(book, [who, PEOPLE], study=one, pilots=pilot)
+            columns = (
+                everybody
+                if alone or corrected
+                else ledger_columns.columns(book, [who, PEOPLE], study=one, pilots=pilot)
+            )
             columns = columns.of(item=items)
             tables += corrections.tables(columns, judges=[who]) if corrected else []
             own = leaderboard_display.tables(around, who, chosen, tag, columns=columns.of(judge=who))

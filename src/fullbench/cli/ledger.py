@@ -11,15 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, CorrectedOption, JsonOption, LedgerOption, PicturesOption, QuietOption, StudyOption, bar
-from fullbench.cli.options import show as show_tables
-from fullbench.errors import InputError
 from fullbench.analysis.verdict_cost import FromCache
-from fullbench.files.writers import Columns
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    CorrectedOption,
+    JsonOption,
+    LedgerOption,
+    PicturesOption,
+    QuietOption,
+    StudyOption,
+    bar,
+)
+from fullbench.cli.options import show as show_tables
 from fullbench.core.call import Usage
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Table
+from fullbench.errors import InputError
+from fullbench.files.writers import Columns
 
 if TYPE_CHECKING:
     from fullbench.ledger.contents_and_cost import Account
@@ -165,9 +174,9 @@ def tables(
 
     Example: fullbench ledger tables verdicts.parquet --out tables.md
     """
-    from fullbench.columns.columns_from_parquet import columns_of_parquet
     from fullbench.analysis import all_tables
     from fullbench.analysis.agreement.between_judges import between
+    from fullbench.columns.columns_from_parquet import columns_of_parquet
     from fullbench.ledger.lake.parquet_exports import is_lake
     from fullbench.studies import ledger_columns
 
@@ -274,8 +283,8 @@ def copy(
     Example: fullbench ledger copy study.ledger postgresql://me@server/study --pictures s3://bucket/study
     """
     from fullbench.ledger.contents_and_cost import COUNTED
-    from fullbench.ledger.copies.exact_copy import carry
     from fullbench.ledger.copies.copy_between_databases import Copying
+    from fullbench.ledger.copies.exact_copy import carry
     from fullbench.ledger.copies.pseudonyms import Pseudonyms
     from fullbench.ledger.ledger import Ledger
 
@@ -325,8 +334,8 @@ def vacuum(
 
     Example: fullbench ledger vacuum study.ledger --dry-run
     """
-    from fullbench.ledger.ledger import Ledger
     from fullbench.ledger.copies.vacuum import tidy
+    from fullbench.ledger.ledger import Ledger
 
     with _open(place or ledger):
         pass

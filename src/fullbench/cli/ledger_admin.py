@@ -1,21 +1,18 @@
 """`fullbench ledger import`, `alias` and `reread`: what is put into a ledger without asking anybody."""
 
-
 from __future__ import annotations
-
 
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal
-import typer
-from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, StudyOption
-from fullbench.cli.ledger import LedgerArgument, ledger_app
-from fullbench.core.verdict import PEOPLE
-from typing import TYPE_CHECKING, Annotated
-from fullbench.cli.options import DEFAULT_LEDGER, LedgerOption, QuietOption, bar
-from fullbench.errors import InputError
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import typer
+
+from fullbench.cli.ledger import LedgerArgument, ledger_app
+from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, QuietOption, StudyOption, bar
+from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from fullbench.ledger.ledger import Ledger
@@ -127,6 +124,7 @@ def reread(
 # -----------------------------------------------------------------------------
 # `fullbench ledger backup`, `upgrade` and `sign`: a second copy, an older ledger brought up to date, a proof.
 
+
 @ledger_app.command("backup")
 def backup(
     to: Annotated[Path, typer.Option("--to", help="The file to write; its pictures go to FILE.pictures.")],
@@ -224,8 +222,8 @@ def sign(
     The signature is kept in the ledger and in a file beside it. Keep a copy of that file elsewhere, or publish it.
     Example: fullbench ledger sign study.ledger --key mine.key --new
     """
-    from fullbench.ledger.integrity import signatures
     from fullbench.ledger.database_from_path import database
+    from fullbench.ledger.integrity import signatures
     from fullbench.ledger.ledger import Ledger
 
     if not database(place or ledger).exists():

@@ -20,16 +20,16 @@ import typer
 
 from fullbench.cli.reply_notes import of_replies
 from fullbench.cli.standard_streams import Nowhere
-from fullbench.errors import FullbenchError, InputError
-from fullbench.text_safety import neutral
 from fullbench.core.call import Usage
 from fullbench.core.table import Table
+from fullbench.errors import FullbenchError, InputError
 from fullbench.studies.engines import SIGNALLED, Engine, Stop, Tally
 from fullbench.studies.run.progress_display import money
+from fullbench.text_safety import neutral
 
 if TYPE_CHECKING:
-    from fullbench.ledger.ledger import Ledger
     from fullbench.core.record import Record
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.study_file import Study
 
 MORE = "More options"

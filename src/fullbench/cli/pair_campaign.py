@@ -47,8 +47,8 @@ class Campaign:
         if self._known():
             return
         from fullbench.ledger.ledger import Ledger
-        from fullbench.web.campaigns.create.campaign_from_data import Material
         from fullbench.web.campaigns.campaigns import Plan
+        from fullbench.web.campaigns.create.campaign_from_data import Material
 
         settings = settings_of(self.database, self.data)
         plan = Plan(self.name, "pair", "", self.criterion, votes=self.votes)

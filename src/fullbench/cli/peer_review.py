@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, DryRunOption, EngineOption, JsonOption, LedgerOption, PicturesOption, QuietOption, asking_from, closing, say, show, stoppable
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    DryRunOption,
+    EngineOption,
+    JsonOption,
+    LedgerOption,
+    PicturesOption,
+    QuietOption,
+    asking_from,
+    closing,
+    say,
+    show,
+    stoppable,
+)
 
 _LEAD = (
     "Nobody labelled anything here: every contestant wrote questions about the pictures, answered those of the others, "
@@ -152,8 +166,8 @@ def _numbers(text: str | None) -> list[int] | None:
 
 
 def _gamma(text: str) -> list[float]:
-    from fullbench.errors import InputError
     from fullbench.analysis.peer_review.reviews_from_record import PARTS
+    from fullbench.errors import InputError
 
     try:
         numbers = [float(word) for word in text.split(",")]

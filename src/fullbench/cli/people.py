@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, VoteRuleOption, bar, say, show
-from fullbench.errors import InputError, MissingExtra
-from fullbench.files.writers import Columns
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
+from fullbench.errors import InputError, MissingExtra
+from fullbench.files.writers import Columns
 from fullbench.web.site_settings import TASK_LIMIT
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from fullbench.ledger.ledger import Ledger
     from fullbench.web.accounts.users import User
-    from fullbench.web.campaigns.create.task_creation import Run
-    from fullbench.web.campaigns.create.campaign_from_data import Made, Material
     from fullbench.web.campaigns.campaigns import Plan
+    from fullbench.web.campaigns.create.campaign_from_data import Made, Material
+    from fullbench.web.campaigns.create.task_creation import Run
     from fullbench.web.site_settings import Settings
 
 people_app = typer.Typer(
@@ -110,9 +110,9 @@ def make_study(settings: Settings, plan: Plan, material: Material, *, draft: boo
         material: What it is made of.
         draft: Whether it stays a draft.
     """
-    from fullbench.web.database import reading, writing
-    from fullbench.web.campaigns.create import campaign_from_data
     from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.create import campaign_from_data
+    from fullbench.web.database import reading, writing
 
     with opened_database(settings) as engine:
         prepared = campaign_from_data.prepare(engine, plan, material, settings.task_limit)
@@ -131,8 +131,8 @@ def make_study(settings: Settings, plan: Plan, material: Material, *, draft: boo
 
 def run_creation(engine: Engine, study_id: str) -> Run:
     """Create the tasks of a study that are still missing, with a bar on a terminal."""
-    from fullbench.web.database import reading
     from fullbench.web.campaigns.create import task_creation
+    from fullbench.web.database import reading
 
     with bar("Creating", quiet=False) as advance:
 
@@ -245,8 +245,8 @@ def add(
         fullbench people add "what waits" --kind pair --ledger fullbench.ledger --pending cascade:cheap
     """
     settings = settings_of(database, data, task_limit)
-    from fullbench.web.campaigns.create.campaign_from_data import Material
     from fullbench.web.campaigns.campaigns import Plan
+    from fullbench.web.campaigns.create.campaign_from_data import Material
     from fullbench.web.campaigns.create.new_campaign_form import asking_of
 
     if guidelines is not None and not guidelines.is_file():
@@ -313,8 +313,8 @@ def show_study(
     """How a study stands: contestants, agreement, and each person's quality."""
     settings = settings_of(database, data)
     from fullbench.analysis.people.joined_votes import rule_of
-    from fullbench.web.campaigns.votes import vote_quality, campaign_results
     from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.votes import campaign_results, vote_quality
     from fullbench.web.campaigns.votes.counted_votes import counted, names
 
     joining = rule_of(rule)
@@ -349,7 +349,7 @@ def export(
     came by the study's link."""
     settings = settings_of(database, data)
     from fullbench.files.item_files import write_items, write_rows
-    from fullbench.web.campaigns import group_links, campaigns
+    from fullbench.web.campaigns import campaigns, group_links
     from fullbench.web.campaigns.votes import vote_export
 
     if what not in {"votes", "items", "queue", "arrivals"}:
@@ -387,8 +387,8 @@ def keep(
     settings = settings_of(database, data)
     from fullbench.ledger.ledger import Ledger
     from fullbench.web import open_ledgers
-    from fullbench.web.campaigns.votes import vote_export
     from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.votes import vote_export
 
     with Ledger(ledger) as whole:
         chosen = open_ledgers.study_of(whole, ledger_study)
@@ -433,9 +433,9 @@ def next_pairs(
         fullbench people next --ledger fullbench.ledger --votes 100 --to ask.jsonl
     """
     from fullbench.analysis.people.next_pairs_to_vote_on import queue
+    from fullbench.core.verdict import PEOPLE
     from fullbench.files.item_files import write_rows
     from fullbench.ledger.ledger import Ledger
-    from fullbench.core.verdict import PEOPLE
 
     with Ledger(ledger, read_only=True) as book:
         study = book.one_study(ledger_study)

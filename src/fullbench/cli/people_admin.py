@@ -1,28 +1,26 @@
 """`fullbench people set`, `open`, `close`, `cancel`, `assign`: how a study for people is run once it is there."""
 
-
 from __future__ import annotations
 
-
 from typing import Annotated
+
 import typer
-from fullbench.cli.options import say
+
+from fullbench.cli.options import JsonOption, say, show
 from fullbench.cli.people import (
     DATA,
     DatabaseOption,
     DataOption,
     opened,
     opened_database,
+    organiser,
     people_app,
     run_creation,
     settings_of,
 )
-from fullbench.errors import InputError
-from fullbench.cli.people import DATA, DatabaseOption, DataOption, opened, organiser, people_app, settings_of
-from fullbench.cli.options import JsonOption, say, show
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
-
+from fullbench.errors import InputError
 
 NameArgument = Annotated[str, typer.Argument(help="The study's name.")]
 
@@ -43,9 +41,9 @@ def close(name: NameArgument, database: DatabaseOption = None, data: DataOption 
 def cancel(name: NameArgument, database: DatabaseOption = None, data: DataOption = DATA) -> None:
     """Cancel the creation of a study's tasks. Nothing of the study remains."""
     settings = settings_of(database, data)
-    from fullbench.web.database import writing
-    from fullbench.web.campaigns.create import task_creation
     from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.create import task_creation
+    from fullbench.web.database import writing
 
     with opened_database(settings) as engine:
         with writing(engine) as connection:
@@ -58,8 +56,8 @@ def cancel(name: NameArgument, database: DatabaseOption = None, data: DataOption
 
 def _state(name: str, state: str, database: str | None, data: DataOption) -> None:
     settings = settings_of(database, data)
-    from fullbench.web.database import reading, writing
     from fullbench.web.campaigns import campaigns
+    from fullbench.web.database import reading, writing
 
     with opened_database(settings) as engine:
         with reading(engine) as connection:
@@ -103,8 +101,8 @@ def set_(
         fullbench people set "which answer" --results --reference
     """
     settings = settings_of(database, data)
-    from fullbench.web.campaigns.tasks import guidelines
     from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.tasks import guidelines
 
     changes = {"results": results, "reference": reference, "reason": reason, "confirm": confirm, "assigned": assigned}
     with opened(settings) as connection:
@@ -142,6 +140,7 @@ def assign(
 # -----------------------------------------------------------------------------
 # `fullbench people link`: one link by which many people come to a study.
 
+
 @people_app.command("link")
 def link(
     name: NameArgument,
@@ -177,7 +176,7 @@ def link(
     settings = settings_of(database, data)
     from fullbench.web.accounts import audit_log
     from fullbench.web.accounts.random_ids_and_digests import address
-    from fullbench.web.campaigns import group_links, campaigns
+    from fullbench.web.campaigns import campaigns, group_links
 
     with opened(settings) as connection:
         study, lead = campaigns.named(connection, name), organiser(connection)
@@ -206,6 +205,7 @@ def link(
 # -----------------------------------------------------------------------------
 # `fullbench people splits`, `adjudicate`, `pilot`, `guidelines`: what leads do with a study for people.
 
+
 @people_app.command("splits")
 def splits(
     name: NameArgument,
@@ -222,9 +222,9 @@ def splits(
     """
     settings = settings_of(database, data)
     from fullbench.core.table import Cell, Table
-    from fullbench.web.campaigns.votes import adjudication, campaign_results
     from fullbench.web.campaigns import campaigns
     from fullbench.web.campaigns.tasks.task_content import Content
+    from fullbench.web.campaigns.votes import adjudication, campaign_results
 
     wanted = {"split", "differ", "ruled"} if every else {"split"}
     rows: list[list[Cell]] = []
@@ -234,8 +234,14 @@ def splits(
             if task.standing not in wanted:
                 continue
             content = Content.of(task.content)
-            votes = [campaign_results.spoken(study, content, vote.label) for vote in task.votes if vote.label is not None]
-            ruled = [campaign_results.spoken(study, content, vote.label) for vote in task.rulings[-1:] if vote.label is not None]
+            votes = [
+                campaign_results.spoken(study, content, vote.label) for vote in task.votes if vote.label is not None
+            ]
+            ruled = [
+                campaign_results.spoken(study, content, vote.label)
+                for vote in task.rulings[-1:]
+                if vote.label is not None
+            ]
             shown = ", ".join(response.contestant for response in content.responses)
             rows.append([task.id, content.item.id, shown, "; ".join(votes), ruled[0] if ruled else ""])
     columns = headings("task", "item", "contestants", "votes", "ruling")
@@ -263,8 +269,8 @@ def adjudicate(
         fullbench people adjudicate "which answer" 12 --set best=0 --reason "B misreads the sign"
     """
     settings = settings_of(database, data)
-    from fullbench.web.campaigns.votes import adjudication
     from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.votes import adjudication
 
     wrong = [setting for setting in field if "=" not in setting]
     if wrong:
@@ -296,8 +302,8 @@ def pilot(
         fullbench people pilot "which answer" --tasks 10
     """
     settings = settings_of(database, data)
-    from fullbench.web.campaigns.create import pilot_campaign
     from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.create import pilot_campaign
     from fullbench.web.campaigns.votes.vote_quality import progress
 
     with opened(settings) as connection:

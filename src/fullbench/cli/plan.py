@@ -26,8 +26,8 @@ def plan(
 
     Example: fullbench plan study.toml
     """
-    from fullbench.studies.study_kinds import conductor as conductor_of
     from fullbench.studies.study_file import Study
+    from fullbench.studies.study_kinds import conductor as conductor_of
 
     read = Study.read(study)
     read = replace(read, limit=limit or read.limit, without_pictures=read.without_pictures or without_pictures)

@@ -7,8 +7,8 @@ from typing import NoReturn
 
 import typer
 
-from fullbench.errors import InputError
 from fullbench.core import plugin_entry_points
+from fullbench.errors import InputError
 
 
 def enter(app: typer.Typer, *, rich_help_panel: str) -> None:

@@ -44,11 +44,11 @@ def power(
 
         fullbench power --ledger fullbench.ledger --width 20 --between alpha,beta
     """
-    from fullbench.columns.verdict_columns import FAMILIES
-    from fullbench.errors import InputError
     from fullbench.analysis.people import votes_needed as figures
-    from fullbench.ledger.ledger import Ledger
+    from fullbench.columns.verdict_columns import FAMILIES
     from fullbench.core.verdict import PEOPLE
+    from fullbench.errors import InputError
+    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import ledger_columns
 
     if family not in FAMILIES:

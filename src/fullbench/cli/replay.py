@@ -35,9 +35,9 @@ def replay(
     from tempfile import TemporaryDirectory
 
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.study_kinds import conductor
     from fullbench.studies.run.study_outputs import differing, write_outputs
     from fullbench.studies.study_file import Study
+    from fullbench.studies.study_kinds import conductor
 
     plan = Study.read(study)
     plan = replace(plan, without_pictures=plan.without_pictures or without_pictures)

@@ -9,11 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, CorrectedOption, JsonOption, LedgerOption, PilotOption, StudyOption, VisibleOption, VoteRuleOption, say, show
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    CorrectedOption,
+    JsonOption,
+    LedgerOption,
+    PilotOption,
+    StudyOption,
+    VisibleOption,
+    VoteRuleOption,
+    say,
+    show,
+)
 
 if TYPE_CHECKING:
-    from fullbench.ledger.ledger import Ledger
     from fullbench.core.verdict import Verdict
+    from fullbench.ledger.ledger import Ledger
     from fullbench.reports.display_names import ShownNames
 
 
@@ -74,17 +85,17 @@ def report(
 
         fullbench report --equate "openai/gpt-4o" "openai/gpt-5" --out board.html
     """
-    from fullbench.columns.column_builder import columns_of
-    from fullbench.errors import InputError
+    from fullbench.analysis.all_tables import costs, tables
     from fullbench.analysis.people.doubtful_cases import settled
     from fullbench.analysis.people.joined_votes import rule_of
-    from fullbench.analysis.all_tables import costs, tables
-    from fullbench.ledger.ledger import Ledger
+    from fullbench.columns.column_builder import columns_of
     from fullbench.core.record import Record
-    from fullbench.reports.site_info import Imprint
+    from fullbench.errors import InputError
+    from fullbench.ledger.ledger import Ledger
     from fullbench.reports.display_names import ShownNames
     from fullbench.reports.record_page import page
-    from fullbench.studies import ledger_columns, judge_and_model_specs
+    from fullbench.reports.site_info import Imprint
+    from fullbench.studies import judge_and_model_specs, ledger_columns
     from fullbench.studies.leaderboards.judge_replacement import with_seams
 
     joining = rule_of(rule)
@@ -116,13 +127,18 @@ def report(
         spent = costs(columns)
         columns = columns.without_usage()
         shown = (
-            list(judge_and_model_specs.benchmark(benchmark).tables(record)) if benchmark
+            list(judge_and_model_specs.benchmark(benchmark).tables(record))
+            if benchmark
             else tables(
-                columns, against=against and ledger_columns.judges_named(book, [against])[0], rule=joining, visible=visible,
-                seed=seed, corrected=corrected,
+                columns,
+                against=against and ledger_columns.judges_named(book, [against])[0],
+                rule=joining,
+                visible=visible,
+                seed=seed,
+                corrected=corrected,
                 spent=spent,
             )
-        )  # fmt: skip
+        )
         named = [] if equate is None else [_pair(ledger_columns.judges_named(book, equate))]
         shown = with_seams(shown, book, study, judges=judges, more=named)
         who = ledger_columns.settled_by(book, judges or None, study=study, pilots=pilot)

@@ -7,7 +7,22 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, FetchUrlsOption, LedgerOption, LimitOption, PicturesFromOption, PicturesOption, QuestionOption, QuietOption, asking_from, closing, say, stoppable
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    EngineOption,
+    FetchUrlsOption,
+    LedgerOption,
+    LimitOption,
+    PicturesFromOption,
+    PicturesOption,
+    QuestionOption,
+    QuietOption,
+    asking_from,
+    closing,
+    say,
+    stoppable,
+)
 
 
 def rerank(

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, JsonOption, LedgerOption, PicturesOption, QuietOption, asking_from, closing, say, show, stoppable
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    EngineOption,
+    JsonOption,
+    LedgerOption,
+    PicturesOption,
+    QuietOption,
+    asking_from,
+    closing,
+    say,
+    show,
+    stoppable,
+)
 
 rubric_app = typer.Typer(
     help="Make a rubric: criteria proposed from examples, confirmed by a person, weighted by what people marked.",
@@ -39,11 +52,11 @@ def propose(
         fullbench rubric propose --items items.jsonl --responses answers.jsonl --model openai:gpt-4o --out rubric.toml
     """
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.authoring.model_references import Going
-    from fullbench.studies.rubrics.rubric_weights import examples_of
     from fullbench.studies.rubrics.rubric_proposals import EXAMPLES, proposed, write_rubric
+    from fullbench.studies.rubrics.rubric_weights import examples_of
+    from fullbench.studies.run import study_plan
 
     writer = judge_and_model_specs.contestant(model)
     examples = examples_of(items, responses, labels)
@@ -127,17 +140,17 @@ def learn(
         fullbench rubric learn --items items.jsonl --responses answers.jsonl --labels people.csv \\
             --judge openai:gpt-4o-mini --model openai:gpt-4o --out learned.toml
     """
+    from fullbench.core.rubric import RUBRIC
     from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
-    from fullbench.core.rubric import RUBRIC
-    from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.run.study_run import Conductor
     from fullbench.studies.authoring.model_references import Going
+    from fullbench.studies.rubrics.rubric_proposals import proposed, write_rubric
     from fullbench.studies.rubrics.rubric_weights import examples_of, is_held_out, marked
     from fullbench.studies.rubrics.rubric_weights import learn as learn_weights
-    from fullbench.studies.rubrics.rubric_proposals import proposed, write_rubric
     from fullbench.studies.rubrics.rubrics_in_studies import CALLS, read_file, words_digest
+    from fullbench.studies.run import study_plan
+    from fullbench.studies.run.study_run import Conductor
     from fullbench.studies.study_file import Study
 
     if (rubric is None) == (model is None):

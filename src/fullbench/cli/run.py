@@ -8,7 +8,30 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import AgainOption, AnywayOption, BudgetForOption, BudgetOption, DryRunOption, DurabilityOption, EngineOption, FetchUrlsOption, JsonOption, LimitOption, PicturesFromOption, PicturesOption, QuietOption, SafeOption, WithoutPicturesOption, closing, ledger_if_any, lonely, say, show, stoppable, warn
+from fullbench.cli.options import (
+    AgainOption,
+    AnywayOption,
+    BudgetForOption,
+    BudgetOption,
+    DryRunOption,
+    DurabilityOption,
+    EngineOption,
+    FetchUrlsOption,
+    JsonOption,
+    LimitOption,
+    PicturesFromOption,
+    PicturesOption,
+    QuietOption,
+    SafeOption,
+    WithoutPicturesOption,
+    closing,
+    ledger_if_any,
+    lonely,
+    say,
+    show,
+    stoppable,
+    warn,
+)
 
 
 def run(
@@ -52,9 +75,9 @@ def run(
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.engines import Insistence
     from fullbench.studies.engines import engine as named
-    from fullbench.studies.study_kinds import conductor as conductor_of
     from fullbench.studies.run.study_outputs import write_outputs
     from fullbench.studies.study_file import Study
+    from fullbench.studies.study_kinds import conductor as conductor_of
 
     plan = Study.read(study)
     plan = replace(

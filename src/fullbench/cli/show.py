@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption
+from fullbench.core.verdict import Reader
 from fullbench.errors import InputError
 from fullbench.text_safety import neutral
-from fullbench.core.verdict import Reader
 
 if TYPE_CHECKING:
-    from fullbench.ledger.ledger import Ledger
     from fullbench.core.case import Case
     from fullbench.core.item import Part
     from fullbench.core.verdict import Verdict
+    from fullbench.ledger.ledger import Ledger
 
 
 def show(

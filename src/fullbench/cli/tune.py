@@ -9,8 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fullbench.cli.options import (
+    DEFAULT_LEDGER,
+    BudgetOption,
+    EngineOption,
+    JsonOption,
+    LedgerOption,
+    QuietOption,
+    asking_from,
+    closing,
+    say,
+    show,
+    stoppable,
+)
 from fullbench.cli.pair_campaign import Campaign
-from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, JsonOption, LedgerOption, QuietOption, asking_from, closing, say, show, stoppable
 from fullbench.cli.people import DATA, DatabaseOption, DataOption
 
 if TYPE_CHECKING:
@@ -65,10 +77,10 @@ def tune(
     """
     from fullbench.errors import InputError, MissingExtra
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.run import study_plan
     from fullbench.studies import judge_and_model_specs
-    from fullbench.training.generator.ledger_calls import Tuning
+    from fullbench.studies.run import study_plan
     from fullbench.training.generator.feedback_loop import read_prompts, split, tune_generator
+    from fullbench.training.generator.ledger_calls import Tuning
 
     try:
         from fullbench.training.generator.preference_tuning import Manner
@@ -90,7 +102,10 @@ def tune(
     campaign = Campaign(people, ledger, votes, criterion, database, data) if people else None
     if campaign is not None:
         campaign.take_votes()
-    asked = [judge_and_model_specs.contestant(generator), *study_plan.models_asked([judge_and_model_specs.judge(spec) for spec in (judge, *job.compare)])]
+    asked = [
+        judge_and_model_specs.contestant(generator),
+        *study_plan.models_asked([judge_and_model_specs.judge(spec) for spec in (judge, *job.compare)]),
+    ]
     purse = study_plan.purse(budget, asked) if budget is not None else None
     with asking_from(engine) as where, stoppable() as stop, Ledger(ledger) as book:
         done = tune_generator(

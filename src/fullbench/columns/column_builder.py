@@ -1,8 +1,6 @@
 """From rows of verdicts, in any order and from any store, to columns."""
 
-
 from __future__ import annotations
-
 
 import ctypes
 import sys
@@ -11,14 +9,16 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress, islice
 from typing import Any
+
 import numpy as np
+
 from fullbench.columns.verdict_columns import STUDY, Array, Columns, Due, grouped, is_constant, reals, spread, taken
 from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, Verdict
 
-
 # -----------------------------------------------------------------------------
 # Memory that was freed goes back to the system at once.
+
 
 def give_back() -> None:
     """Hand pages that hold nothing any more back to the system; without effect where the C library is not glibc.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
-from fullbench.errors import InputError
 from fullbench.core import plugin_entry_points
+from fullbench.errors import InputError
 
 Language = Literal["en", "zh"]
 Style = Literal["marker", "json", "bare"]

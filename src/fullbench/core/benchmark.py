@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from fullbench.errors import InputError
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
@@ -18,6 +17,7 @@ from fullbench.core.reproduction import Brought, Reproduction
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations, product
 from typing import Literal
 
-from fullbench.errors import InputError
 from fullbench.core.ballot import Ballot
 from fullbench.core.digests import digest, once
 from fullbench.core.item import Item
-from fullbench.core.response import Response
 from fullbench.core.notebook_display import Shown
+from fullbench.core.response import Response
+from fullbench.errors import InputError
 
 
 @dataclass(frozen=True)

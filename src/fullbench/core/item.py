@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fullbench.core.digests import digest, once
-from fullbench.core.picture import Picture
 from fullbench.core.notebook_display import Shown
+from fullbench.core.picture import Picture
 
 Part = str | Picture
 

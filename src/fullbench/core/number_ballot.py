@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.errors import InputError
 from fullbench.core.ballot import Ballot, Language, Style
+from fullbench.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Any, ClassVar, Literal, get_args
 
-from fullbench.errors import InputError
 from fullbench.core.judge import Kind
 from fullbench.core.rubric import RUBRIC, Rubric
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
 
 PANEL, CASCADE = "panel:", "cascade:"
 VIEWED = (PANEL, CASCADE, RUBRIC)

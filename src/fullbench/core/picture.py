@@ -1,19 +1,17 @@
 """Pictures, known by the digest of their bytes."""
 
-
 from __future__ import annotations
 
-
-import threading
-from collections import OrderedDict
 import hashlib
 import os
 import stat
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
-from fullbench.errors import InputError
-from fullbench.core.notebook_display import Shown
 
+from fullbench.core.notebook_display import Shown
+from fullbench.errors import InputError
 
 # -----------------------------------------------------------------------------
 # The bytes of small files that were read lately, by their digest: a picture is read for its digest, kept in the ledger

@@ -10,12 +10,12 @@ from operator import attrgetter
 from statistics import fmean
 from typing import Any, Literal
 
-from fullbench.errors import InputError
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
-from fullbench.core.response import Response
 from fullbench.core.notebook_display import Framed
+from fullbench.core.response import Response
 from fullbench.core.verdict import FAULTS, Verdict
+from fullbench.errors import InputError
 
 Field = Literal["case", "judge", "item", "ballot", "criterion", "trial", "rater", "fault"]
 Rule = Literal["each", "majority", "mean"]

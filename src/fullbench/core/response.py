@@ -8,8 +8,8 @@ from typing import Any
 
 from fullbench.core.digests import digest, once
 from fullbench.core.item import Part, parts_content, parts_pictures, parts_text
-from fullbench.core.picture import Picture
 from fullbench.core.notebook_display import Shown
+from fullbench.core.picture import Picture
 
 LENGTHENS = "lengthens"
 """The tag of an answer that says another contestant's at greater length: whose."""

@@ -1,22 +1,18 @@
 """A rubric: several criteria, each with words, a ballot and a weight, that one judge fills in for a response."""
 
-
 from __future__ import annotations
-
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from fullbench.errors import InputError
-from fullbench.core.ballot import Likert, Real, Score, ballot
+
+from fullbench.core.ballot import Ballot, Likert, Real, Score, ballot
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.judge import Kind
-from collections.abc import Mapping
-from fullbench.core.ballot import Ballot, Likert, Score
 from fullbench.core.verdict import Verdict
-
+from fullbench.errors import InputError
 
 RUBRIC = "rubric:"
 """How the names of such judges begin."""

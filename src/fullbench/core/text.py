@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import get_args
 
-from fullbench.errors import InputError
 from fullbench.core.ballot import Language
+from fullbench.errors import InputError
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTERS = re.compile(r"[^\W\d_]+")

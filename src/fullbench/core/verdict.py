@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fullbench.errors import InputError
 from fullbench.core.call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.case import Case
+from fullbench.errors import InputError
 
 Fault = Literal["refused", "unreadable", "recused"]
 

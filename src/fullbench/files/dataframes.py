@@ -10,18 +10,27 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.estimate import Estimate
+from fullbench.core.item import Item
+from fullbench.core.notebook_display import frame_with
+from fullbench.core.record import Record
+from fullbench.core.response import Response
+from fullbench.core.table import Table
+from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
+from fullbench.files.item_files import (
+    ITEM,
+    RESPONSE,
+    item_of,
+    read_items,
+    read_responses,
+    read_verdicts,
+    response_of,
+    verdicts_in,
+)
 from fullbench.files.missing_answers import Blanks
 from fullbench.files.row_fields import Fields
 from fullbench.files.similar_names import warn_of_twins
-from fullbench.files.item_files import ITEM, RESPONSE, item_of, read_items, read_responses, read_verdicts, response_of, verdicts_in
-from fullbench.core.estimate import Estimate
-from fullbench.core.item import Item
-from fullbench.core.record import Record
-from fullbench.core.response import Response
-from fullbench.core.notebook_display import frame_with
-from fullbench.core.table import Table
-from fullbench.core.verdict import Verdict
 from fullbench.picture_decoding import encoded
 
 LIBRARIES = ("polars", "pandas")

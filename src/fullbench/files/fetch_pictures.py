@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from fullbench.core.picture import media_type
 from fullbench.errors import InputError
 from fullbench.files.readers import pyarrow_for
 from fullbench.files.writers import replacing
-from fullbench.core.picture import media_type
 
 Step = Callable[[str, int, int], None]
 LIST = "pictures.jsonl"

@@ -22,39 +22,44 @@ Verdict
 Any other column of an item or a response becomes a tag.
 """
 
-
 from __future__ import annotations
 
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
-from fullbench.files.row_fields import Fields
-from fullbench.files.picture_access_policy import lacks, read_picture
-from fullbench.core.item import Part
-from fullbench.core.picture import Picture
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-from fullbench.errors import InputError
-from fullbench.files.annotation_tools import read_labels
-from fullbench.files.missing_answers import Blanks
-from fullbench.files.picture_folders import items_in
-from fullbench.files.similar_names import meant, warn_of_twins
-from fullbench.files.readers import read_rows
-from fullbench.files.writers import Columns, replacing, write_rows
+from typing import Any, TypeVar, cast
+
 from fullbench.core.ballot import ballot as ballot_of
 from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, PILOT, USUAL, Circumstances, Verdict
+from fullbench.errors import InputError
+from fullbench.files.annotation_tools import read_labels
+from fullbench.files.missing_answers import Blanks
+from fullbench.files.picture_access_policy import lacks, read_picture
+from fullbench.files.picture_folders import items_in
+from fullbench.files.readers import read_rows
+from fullbench.files.row_fields import Fields
+from fullbench.files.similar_names import meant, warn_of_twins
+from fullbench.files.writers import Columns, replacing, write_rows
 
-
-__all__ = ["check_responses", "read_items", "read_responses", "read_rows", "read_verdicts", "write_items", "write_responses", "write_rows", "write_verdicts"]
+__all__ = [
+    "check_responses",
+    "read_items",
+    "read_responses",
+    "read_rows",
+    "read_verdicts",
+    "write_items",
+    "write_responses",
+    "write_rows",
+    "write_verdicts",
+]
 
 
 # -----------------------------------------------------------------------------

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.verdict import Verdict
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
 
 ITEMS, RESPONSES = "items.jsonl", "responses.jsonl"
 VERDICTS = ("labels.jsonl", "verdicts.jsonl")

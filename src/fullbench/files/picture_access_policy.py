@@ -19,9 +19,9 @@ from itertools import islice
 from pathlib import Path
 
 from fullbench.cache_dir import cache_folder
+from fullbench.core.picture import Picture, media_type
 from fullbench.errors import InputError
 from fullbench.files.fetch_pictures import copy_of
-from fullbench.core.picture import Picture, media_type
 
 _named: ContextVar[tuple[Path, ...]] = ContextVar("folders of pictures that the user named", default=())
 _lacking: ContextVar[bool] = ContextVar("items may lack the pictures that they name", default=False)

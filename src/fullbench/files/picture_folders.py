@@ -1,21 +1,18 @@
 """A folder of pictures: what in it is asked about, and what in it is none that we read."""
 
-
 from __future__ import annotations
 
-
 import os
+import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from fullbench.core.item import Item
+from fullbench.core.picture import SUFFIXES, Picture
 from fullbench.errors import InputError
 from fullbench.files.picture_access_policy import read_picture
-from fullbench.core.item import Item
-from fullbench.core.picture import SUFFIXES
-import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fullbench.core.picture import SUFFIXES, Picture
 
 
 def items_in(folder: Path, question: str | None) -> Iterator[Item]:
@@ -117,6 +114,7 @@ def check_new(folder: Path) -> None:
 
 # -----------------------------------------------------------------------------
 # Pictures out of a folder, those that cannot be read named.
+
 
 @dataclass(frozen=True)
 class Pictures:

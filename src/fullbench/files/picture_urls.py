@@ -21,8 +21,8 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
-from fullbench.files.writers import replacing
 from fullbench.core.picture import LARGEST
+from fullbench.files.writers import replacing
 
 SCHEMES = {"http": 80, "https": 443}
 REDIRECTS = 5

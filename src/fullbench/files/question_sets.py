@@ -24,13 +24,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.ballot import LETTERS
+from fullbench.core.item import Item
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_items
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.readers import read_rows
-from fullbench.core.ballot import LETTERS
-from fullbench.core.item import Item
-from fullbench.core.picture import Picture
 
 _OPTION = re.compile(r"(?:^|[\s(（,;:])([A-Z])\s*[:：.)）]\s*\S")
 _BASE64 = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")

@@ -4,9 +4,7 @@ Reading streams, and names the line of whatever is wrong. A CSV cell is text; an
 value. See `files.writers` for how an empty text is told from none.
 """
 
-
 from __future__ import annotations
-
 
 import codecs
 import csv
@@ -21,9 +19,9 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
 from fullbench.errors import InputError, MissingExtra
 from fullbench.text_safety import as_written
-
 
 # -----------------------------------------------------------------------------
 # What a file really is, where its name says otherwise: told from its first bytes, with what to do about it.

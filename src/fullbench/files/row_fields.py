@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.verdict import Fault
 from fullbench.errors import InputError
 from fullbench.files.readers import parse_json
-from fullbench.core.verdict import Fault
 
 PAIRED = ("model_a", "model_b")
 SIDES = {"model_a": 0, "model_b": 1, "a": 0, "b": 1}

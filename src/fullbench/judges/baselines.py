@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fullbench.errors import InputError
 from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.judge import AsksNobody
 from fullbench.core.text import length_of, words_of
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
 
 
 def marks_from(

@@ -7,12 +7,12 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.judges.prompted import SLOTS, PromptedJudge, read_template
-from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Language
 from fullbench.core.model import Model
 from fullbench.core.text import language_named
+from fullbench.errors import InputError
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompted import SLOTS, PromptedJudge, read_template
 from fullbench.plugin_registry import inner_model
 
 RULES: Mapping[str, str] = {

@@ -9,8 +9,6 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
-from fullbench.errors import ModelError
-from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import ballot
 from fullbench.core.call import Usage
 from fullbench.core.case import Case
@@ -18,6 +16,8 @@ from fullbench.core.digests import digest
 from fullbench.core.judge import Judge, Kind, kind_of, models_of, prompts_of, with_models
 from fullbench.core.model import Model, Prompt, Reply, as_judge
 from fullbench.core.verdict import Failure, Verdict
+from fullbench.errors import ModelError
+from fullbench.judges.prompt_templates import Template
 from fullbench.parsing import read
 
 SLOTS = frozenset({"ruling", "reply"})

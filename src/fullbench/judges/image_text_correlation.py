@@ -16,12 +16,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from fullbench.errors import InputError, MissingExtra
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody, Kind
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     import numpy as np

@@ -33,9 +33,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import cast
 
-from fullbench.errors import InputError
 from fullbench.core.digests import digest
 from fullbench.core.item import ROLES, Part, Role, Turn
+from fullbench.errors import InputError
 
 _HEAD = re.compile(r"^(===|---) +(\S+) *$", re.MULTILINE)
 _SLOT = re.compile(r"\{([a-z_]+)\}")

@@ -1,45 +1,38 @@
 """Judges that are models with a prompt."""
 
-
 from __future__ import annotations
 
-
-from collections.abc import Mapping
-from typing import Any, Protocol
-from fullbench.core.digests import digest
-from fullbench.core.model import Model
-from collections import deque
-from dataclasses import dataclass, field
-from typing import Literal
-from fullbench.core.call import NOTHING, Call, Usage
-from fullbench.core.case import Case
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
-from fullbench.errors import InputError, ModelError
-from fullbench.judges.prompt_examples import Example, written
-from fullbench.judges.scorers.decoded_pictures import broken
-from fullbench.judges.quoted_prompt_texts import dialogue, drawn, ends, pictures_shown, read_reply, style_of
-from fullbench.judges.prompt_templates import Template, joined
-from fullbench.models.prompt_fences import fenced
+from typing import Any, ClassVar, Literal, Protocol, get_args
+
 from fullbench.core.ballot import LETTERS, Ballot, Language, Style, ballot
-from fullbench.core.call import FailureKind
+from fullbench.core.call import NOTHING, Call, FailureKind, Usage
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.judge import Kind
 from fullbench.core.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Verdict
+from fullbench.errors import InputError, ModelError
+from fullbench.judges.prompt_examples import Example, written
+from fullbench.judges.prompt_templates import Template, joined
+from fullbench.judges.quoted_prompt_texts import dialogue, drawn, ends, pictures_shown, read_reply, style_of
+from fullbench.judges.scorers.decoded_pictures import broken
+from fullbench.models.prompt_fences import fenced
 from fullbench.parsing.check_code import asking
 from fullbench.parsing.json_schema import ruling_schema
 
-
 # -----------------------------------------------------------------------------
 # The name of a prompted judge.
+
 
 class Named(Protocol):
     """The parts of a prompted judge that its name is made from."""

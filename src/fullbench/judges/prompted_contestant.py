@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.judges.prompt_templates import Template
 from fullbench.core.item import Turn, parts_pictures
 from fullbench.core.model import Model, Prompt, Reply
+from fullbench.judges.prompt_templates import Template
 
 SLOTS = frozenset({"pictures", "question"})
 

@@ -7,8 +7,6 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.judges.prompt_examples import Example, written
-from fullbench.models.prompt_fences import fenced
 from fullbench.core.ballot import Ballot, Language, Real, Ruling, Score, Style
 from fullbench.core.call import Call
 from fullbench.core.case import Case
@@ -16,6 +14,8 @@ from fullbench.core.item import Item, Part
 from fullbench.core.model import DECLINED
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import Reader
+from fullbench.judges.prompt_examples import Example, written
+from fullbench.models.prompt_fences import fenced
 from fullbench.parsing import READER, is_signed, read
 
 _WORDINGS = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt")

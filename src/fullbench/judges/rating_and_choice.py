@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
-from fullbench.errors import InputError
-from fullbench.judges.prompted import PromptedJudge
 from fullbench.core.ballot import Ballot, Choice, Language, Likert, Ranking, Score, Style
 from fullbench.core.call import NOTHING
 from fullbench.core.case import Case
@@ -16,6 +14,8 @@ from fullbench.core.digests import digest
 from fullbench.core.judge import Kind
 from fullbench.core.model import Model, Prompt
 from fullbench.core.verdict import Failure, Fault, Verdict
+from fullbench.errors import InputError
+from fullbench.judges.prompted import PromptedJudge
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import Form
 from fullbench.parsing.rating_lines import RatedForm, parts

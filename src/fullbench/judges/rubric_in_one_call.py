@@ -8,8 +8,6 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, ClassVar
 
-from fullbench.errors import InputError
-from fullbench.judges.prompted import PromptedJudge
 from fullbench.core.ballot import Ballot, Language, Likert, Score, Style, ballot
 from fullbench.core.call import NOTHING
 from fullbench.core.case import Case
@@ -18,6 +16,8 @@ from fullbench.core.judge import Kind
 from fullbench.core.model import Model, Prompt
 from fullbench.core.rubric import Criterion, code
 from fullbench.core.verdict import Failure, Fault, Reader, Verdict
+from fullbench.errors import InputError
+from fullbench.judges.prompted import PromptedJudge
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import Form
 from fullbench.parsing.rubric_points import Point, PointsForm, point_in

@@ -12,10 +12,10 @@ from functools import cache
 from importlib import resources
 from typing import Protocol
 
-from fullbench.judges.prompt_templates import Template
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.response import LENGTHENS, Response
+from fullbench.judges.prompt_templates import Template
 
 _SLOTS = frozenset({"question", "answer", "pictures", "described"})
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from fullbench.errors import InputError
-from fullbench.judges.prompted import PromptedJudge
-from fullbench.models.chat_model import ChatModel
-from fullbench.models.dialects import OpenAI
 from fullbench.core.ballot import LETTERS, Ballot, Choice, Language, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.item import Part
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.verdict import Failure, Verdict
+from fullbench.errors import InputError
+from fullbench.judges.prompted import PromptedJudge
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.dialects import OpenAI
 from fullbench.parsing.confidence import expected_mark, stated_confidence, token_confidence
 
 Source = Literal["stated", "logprobs"]

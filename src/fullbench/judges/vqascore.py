@@ -9,10 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from fullbench.errors import InputError
-from fullbench.judges.baselines import marks_from
-from fullbench.judges.scorers.image_statistics import number
-from fullbench.models.chat_model import ChatModel
 from fullbench.core.ballot import Ballot
 from fullbench.core.call import NOTHING, Call, Usage
 from fullbench.core.case import Case
@@ -23,6 +19,10 @@ from fullbench.core.model import DECLINED, Model, Prompt, Reply, as_judge
 from fullbench.core.number_ballot import Number
 from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Fault, Verdict
+from fullbench.errors import InputError
+from fullbench.judges.baselines import marks_from
+from fullbench.judges.scorers.image_statistics import number
+from fullbench.models.chat_model import ChatModel
 from fullbench.plugin_registry import inner_model
 
 QUESTION = 'Does this picture show "{prompt}"? Answer with one word, Yes or No.'

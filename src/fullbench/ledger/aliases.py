@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from fullbench.ledger.database_interface import Connection
-from fullbench.ledger.row_conversion import Row
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.row_conversion import Row
 
 PERSON = f"{PEOPLE}:"
 """The first release made each person of the web a judge: `human:Ann` is the judge `human`, rater `Ann`."""

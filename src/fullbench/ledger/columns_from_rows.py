@@ -12,13 +12,13 @@ import orjson
 from fullbench.columns.column_builder import KIND, ROW, Builder, Kind, verdict_rows
 from fullbench.columns.columns_from_parquet import chunk_of, kind_of
 from fullbench.columns.verdict_columns import STUDY, Columns, Due, Failed
-from fullbench.ledger import study_members, read_queries, row_conversion
-from fullbench.ledger.contents_and_cost import SPENT
-from fullbench.ledger.database_interface import ByColumns, Connection
-from fullbench.ledger.aliases import PERSON, Naming
-from fullbench.ledger.row_conversion import Row
 from fullbench.core.call import Usage
 from fullbench.core.verdict import PEOPLE, PILOT, Verdict
+from fullbench.ledger import read_queries, row_conversion, study_members
+from fullbench.ledger.aliases import PERSON, Naming
+from fullbench.ledger.contents_and_cost import SPENT
+from fullbench.ledger.database_interface import ByColumns, Connection
+from fullbench.ledger.row_conversion import Row
 
 Beside = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]
 """Verdicts that stand beside those of the ledger, or such verdicts by study."""

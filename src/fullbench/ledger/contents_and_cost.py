@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import orjson
 
-from fullbench.ledger import study_members, row_conversion, schema
-from fullbench.ledger.database_interface import Connection
-from fullbench.ledger.aliases import Naming, voter
 from fullbench.core.call import Usage
 from fullbench.core.verdict import FAULTS
+from fullbench.ledger import row_conversion, schema, study_members
+from fullbench.ledger.aliases import Naming, voter
+from fullbench.ledger.database_interface import Connection
 
 Role = Literal["judge", "contestant"]
 COUNTED = ("items", "responses", "cases", "verdicts", "failures", "pictures")

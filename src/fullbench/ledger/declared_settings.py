@@ -7,9 +7,9 @@ from typing import Any
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion
+from fullbench.ledger.aliases import Naming
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.database_interface import Connection
-from fullbench.ledger.aliases import Naming
 
 
 def settings_of(reader: Connection, role: Role, name: str) -> str | None:
@@ -82,6 +82,6 @@ def check_alias(reader: Connection, place: str, role: Role, former: str, name: s
 
 def refusal(place: str, role: Role, name: str, known: str, now: Mapping[str, Any]) -> LedgerError:
     return LedgerError(
-        f"{place}: the {role} {name!r} is known with the settings {known} and now has {row_conversion.settings_text(now)}; a "
-        f"name stands for one way of answering: give this {role} another name, or use another ledger"
+        f"{place}: the {role} {name!r} is known with the settings {known} and now has "
+        f"{row_conversion.settings_text(now)}; a name stands for one way of answering: give this {role} another name, or use another ledger"
     )

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion
 from fullbench.ledger.aliases import Naming
-from fullbench.ledger.read_api import Readable
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.read_api import Readable
 
 ROLE = "succession"
 

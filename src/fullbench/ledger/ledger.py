@@ -24,23 +24,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fullbench.errors import LedgerError
-from fullbench.ledger.integrity import row_chain
-from fullbench.ledger import declared_settings, study_members, row_conversion
-from fullbench.ledger.contents_and_cost import Role
-from fullbench.ledger.writing.add_entries import Adder
-from fullbench.ledger.integrity.row_chain import Head
-from fullbench.ledger.database_interface import Connection, Durability
-from fullbench.ledger.read_connections import Readers
-from fullbench.ledger.pictures.picture_folder import Pictures
-from fullbench.ledger.database_from_path import database, durability_of, pictures_at
-from fullbench.ledger.read_api import Readable
-from fullbench.ledger.writing.group_commit_writer import OnCommit, Writer
 from fullbench.core.call import NOTHING, Call, Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure, Verdict
+from fullbench.errors import LedgerError
+from fullbench.ledger import declared_settings, row_conversion, study_members
+from fullbench.ledger.contents_and_cost import Role
+from fullbench.ledger.database_from_path import database, durability_of, pictures_at
+from fullbench.ledger.database_interface import Connection, Durability
+from fullbench.ledger.integrity import row_chain
+from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.pictures.picture_folder import Pictures
+from fullbench.ledger.read_api import Readable
+from fullbench.ledger.read_connections import Readers
+from fullbench.ledger.writing.add_entries import Adder
+from fullbench.ledger.writing.group_commit_writer import OnCommit, Writer
 
 
 class Ledger(Readable, AbstractContextManager["Ledger"]):

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
-from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.row_conversion import Row
 from fullbench.ledger.sqlite.connection import SqliteConnection
 

@@ -8,15 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import LedgerError
-from fullbench.ledger import contents_and_cost, declared_settings, study_members, aliases, read_queries, row_conversion, schema
-from fullbench.ledger.integrity import row_chain
-from fullbench.ledger.contents_and_cost import Account
-from fullbench.ledger.integrity.row_chain import Head
-from fullbench.ledger.database_interface import Connection, Database
-from fullbench.ledger.read_connections import Readers
-from fullbench.ledger.pictures.picture_folder import Pictures, no_place
-from fullbench.ledger.read_queries import Names
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.panel import VIEWED, View, view_of
@@ -24,6 +15,23 @@ from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure, Verdict
+from fullbench.errors import LedgerError
+from fullbench.ledger import (
+    aliases,
+    contents_and_cost,
+    declared_settings,
+    read_queries,
+    row_conversion,
+    schema,
+    study_members,
+)
+from fullbench.ledger.contents_and_cost import Account
+from fullbench.ledger.database_interface import Connection, Database
+from fullbench.ledger.integrity import row_chain
+from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.pictures.picture_folder import Pictures, no_place
+from fullbench.ledger.read_connections import Readers
+from fullbench.ledger.read_queries import Names
 
 if TYPE_CHECKING:
     from fullbench.columns.verdict_columns import Columns, Due, Failed
@@ -295,7 +303,9 @@ class Readable:
         Of one study where it is named, or where the ledger was opened for one; else of every study, each apart. Votes
         that people cast in pilots are among them only where `pilots` asks for them.
         """
-        from fullbench.ledger import columns_from_rows as narrow_columns  # late: it needs numpy, and whoever only asks does not
+        from fullbench.ledger import (
+            columns_from_rows as narrow_columns,  # late: it needs numpy, and whoever only asks does not
+        )
 
         with self._reading() as reader:
             named = self._study(reader, study) if study or self.study_named else None

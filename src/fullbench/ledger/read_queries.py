@@ -8,16 +8,16 @@ from typing import Any
 
 import orjson
 
-from fullbench.ledger import study_members, row_conversion, schema
-from fullbench.ledger.database_interface import Connection
-from fullbench.ledger.aliases import Naming, voter
-from fullbench.ledger.row_conversion import Find, Row
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, PILOT, Failure, Verdict
+from fullbench.ledger import row_conversion, schema, study_members
+from fullbench.ledger.aliases import Naming, voter
+from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.row_conversion import Find, Row
 
 Names = str | Sequence[str] | None
 CHUNK = 500
@@ -156,7 +156,11 @@ def apart_of(reader: Connection, verdict_rows: Sequence[Row]) -> row_conversion.
     """The exchanges and texts that some rows of verdicts name; each row has all columns."""
     called = [name for row in verdict_rows if row[_EXCHANGES] != "[]" for name in orjson.loads(row[_EXCHANGES])]
     said = {row[_WORDS]: row[_WORDS].rpartition(".") for row in verdict_rows if row[_WORDS]}
-    calls = {row[0]: row_conversion.call_of(row) for row in _keyed(reader, row_conversion.CALL, "calls", called, "id")} if called else {}
+    calls = (
+        {row[0]: row_conversion.call_of(row) for row in _keyed(reader, row_conversion.CALL, "calls", called, "id")}
+        if called
+        else {}
+    )
     texts: dict[str, tuple[str, tuple[str, ...]]] = {}
     if said:
         wanted = {name for name, _, _ in said.values()}
@@ -180,9 +184,8 @@ def beginning_with(reader: Connection, key: str) -> list[tuple[str, str]]:
 
 def since(reader: Connection, place: int, limit: int) -> list[tuple[int, Verdict]]:
     naming = Naming.read(reader)
-    sql = (
-        f"SELECT verdicts.rowid, {row_conversion.VERDICT} FROM verdicts WHERE verdicts.rowid > ? ORDER BY verdicts.rowid LIMIT ?"
-    )
+    columns = f"verdicts.rowid, {row_conversion.VERDICT}"
+    sql = f"SELECT {columns} FROM verdicts WHERE verdicts.rowid > ? ORDER BY verdicts.rowid LIMIT ?"
     placed = [(row[0], row[1:]) for row in reader.execute(sql, (place, limit)).fetchall()]
     apart = apart_of(reader, [row for _, row in placed])
     return [(number, naming.verdict(row_conversion.verdict_of(row, apart))) for number, row in placed]
@@ -224,7 +227,10 @@ def case(reader: Connection, key: str, trial: int, find: Find) -> Case | None:
 def cases(reader: Connection, keys: Iterable[str], find: Find) -> Iterator[Case]:
     naming = Naming.read(reader)
     found = list(_keyed(reader, "key, item_key, responses, ballot, criterion", "cases", keys))
-    asked = {row[0]: row_conversion.item_of(row, find) for row in _keyed(reader, row_conversion.ITEM, "items", {row[1] for row in found})}
+    asked = {
+        row[0]: row_conversion.item_of(row, find)
+        for row in _keyed(reader, row_conversion.ITEM, "items", {row[1] for row in found})
+    }
     shown = {key for row in found for key in row_conversion.load(row[2])}
     said: dict[str, Response] = {}
     for row in _keyed(reader, row_conversion.RESPONSE, "responses", shown):

@@ -11,13 +11,13 @@ from typing import Any
 
 import orjson
 
-from fullbench.ledger import schema
 from fullbench.core.call import Call, Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Part, Turn, parts_content
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import USUAL, Circumstances, Failure, Verdict
+from fullbench.ledger import schema
 
 Row = tuple[Any, ...]
 Find = Callable[[str], Picture]

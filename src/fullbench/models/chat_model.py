@@ -8,16 +8,16 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
+from fullbench.core.model import Prompt, Reply
 from fullbench.errors import InputError
-from fullbench.models.wire.server_urls import check_url
 from fullbench.models.dialects import Dialect, OpenAI
-from fullbench.models.net.file_handles import connections
-from fullbench.models.net.rate_limits import CEILING, START, office
-from fullbench.models.net.circuit_breaker import Provider, provider
-from fullbench.models.net.concurrent_calls import stream
 from fullbench.models.model_prices import Price, Shares, cache_shares, is_local, price_of, shares_at
 from fullbench.models.model_settings import Key, Limits, Sampling
-from fullbench.core.model import Prompt, Reply
+from fullbench.models.net.circuit_breaker import Provider, provider
+from fullbench.models.net.concurrent_calls import stream
+from fullbench.models.net.file_handles import connections
+from fullbench.models.net.rate_limits import CEILING, START, office
+from fullbench.models.wire.server_urls import check_url
 
 
 @dataclass(frozen=True, eq=False)

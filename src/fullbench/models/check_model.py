@@ -13,16 +13,16 @@ from http.client import HTTPException
 from io import BytesIO
 from typing import Any
 
-from fullbench.errors import ModelError
-from fullbench.models.chat_model import ChatModel
-from fullbench.models.dialects import OpenAI
-from fullbench.models.net.error_meanings import plain
-from fullbench.models.net.http_client import speaks_tls, why_unconnected
-from fullbench.models.net.proxies import proxy_for
-from fullbench.models.model_prices import is_local
 from fullbench.core.item import Turn
 from fullbench.core.model import Model, Prompt, Reply, takes_schemas
 from fullbench.core.picture import Picture
+from fullbench.errors import ModelError
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.dialects import OpenAI
+from fullbench.models.model_prices import is_local
+from fullbench.models.net.error_meanings import plain
+from fullbench.models.net.http_client import speaks_tls, why_unconnected
+from fullbench.models.net.proxies import proxy_for
 
 LEFT, RIGHT = "blue", "yellow"
 QUESTION = (

@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.models.local import rule_based
-from fullbench.models.prompt_fences import hearing_in, wants_a_question
-from fullbench.models.tools.picture_notes import Notes, Thing
-from fullbench.models.tools.toolbox import TOOLS, Toolbox
 from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.item import Part, Turn
 from fullbench.core.model import Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError
+from fullbench.models.local import rule_based
+from fullbench.models.prompt_fences import hearing_in, wants_a_question
+from fullbench.models.tools.picture_notes import Notes, Thing
+from fullbench.models.tools.toolbox import TOOLS, Toolbox
 from fullbench.plugin_registry import Spec
 from fullbench.plugin_registry import model as model_of
 

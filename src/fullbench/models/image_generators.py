@@ -9,14 +9,25 @@ from inspect import signature
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import InputError
-from fullbench.models.chat_model import ChatModel
-from fullbench.models.dialects.images import GeminiImages, OpenAIEdits, OpenAIImages
-from fullbench.models.model_specs import ACCESS, GEMINI, LIMITS, OPENAI, Provider, limits_from, number, placed, read_options, sampling_from  # fmt: skip
-from fullbench.models.model_settings import Key
 from fullbench.core.call import Usage
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.dialects.images import GeminiImages, OpenAIEdits, OpenAIImages
+from fullbench.models.model_settings import Key
+from fullbench.models.model_specs import (  # fmt: skip
+    ACCESS,
+    GEMINI,
+    LIMITS,
+    OPENAI,
+    Provider,
+    limits_from,
+    number,
+    placed,
+    read_options,
+    sampling_from,
+)
 from fullbench.plugin_registry import function as function_named
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from fullbench.errors import MissingExtra
-from fullbench.text_safety import masked
 from fullbench.models import dotenv
 from fullbench.models.net import error_meanings
 from fullbench.models.wire.reply_parsing import Trouble
+from fullbench.text_safety import masked
 
 _LISTS = {
     "azure": "azure", "azure_ai": "azure", "bedrock": "aws", "vertex_ai": "google", "gemini": "google",

@@ -13,22 +13,21 @@ from typing import Any
 
 import orjson
 
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt, Reply
 from fullbench.errors import InputError, ModelError
 from fullbench.models import litellm_library as library
 from fullbench.models.dialects import Answer, OpenAI
 from fullbench.models.dialects.anthropic import REPLY_TOKENS, thinking_room
 from fullbench.models.dialects.base import joined_words
-from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, lasting
+from fullbench.models.model_prices import Price, Shares, cache_shares, price_of, shares_at
+from fullbench.models.model_settings import Key, Limits, Sampling
+from fullbench.models.net.budget_check import Purse, expected_price, purse
 from fullbench.models.net.cancellation import HALT_SECONDS, halted
 from fullbench.models.net.circuit_breaker import Gate, Provider, provider
-from fullbench.models.net.budget_check import Purse, expected_price, purse
-from fullbench.models.net.retries import wait_for
-from fullbench.models.model_prices import Price, Shares, cache_shares, price_of, shares_at
+from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, lasting, wait_for
 from fullbench.models.wire.reply_parsing import Tally, Trouble, read_payload
-from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.wire.token_estimates import estimate
-from fullbench.core.item import Turn
-from fullbench.core.model import Prompt, Reply
 
 WIDTH = 16
 POLL = 0.02

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from fullbench.core.digests import digest
 from fullbench.errors import InputError, ModelError
 from fullbench.models.dotenv import found_here, variable
-from fullbench.core.digests import digest
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Providers know some of these words each, and say so where they do not know one."""

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from fullbench.core.model import Model
+from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.errors import InputError
-from fullbench.models.wire.server_urls import check_url
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.model_settings import LIMITS_COMPLETIONS, Key, Limits, Sampling
-from fullbench.core.plugin_entry_points import did_you_mean
-from fullbench.core.model import Model
+from fullbench.models.wire.server_urls import check_url
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,15 @@
 """The nonce that a ruling is asked for with: what no contestant can know shows that a ruling is the judge's."""
 
-
 from __future__ import annotations
 
-
-import re
-from fullbench.core.ballot import Language, Style
-from fullbench.parsing.bracket_verdicts import Markers
-from fullbench.parsing.ballot_forms import ECHO, Form, Marks
-from fullbench.parsing.json_verdicts import Objects
 import functools
 import hashlib
+import re
 
+from fullbench.core.ballot import Language, Style
+from fullbench.parsing.ballot_forms import ECHO, Form, Marks
+from fullbench.parsing.bracket_verdicts import Markers
+from fullbench.parsing.json_verdicts import Objects
 
 KEY = "code"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fullbench.parsing.json_repair import Entry, Node, Object, flat, objects
 from fullbench.parsing.ballot_forms import CHECKED, ILLEGAL, PLACEHOLDER, Claim, Form, Marks, trim
+from fullbench.parsing.json_repair import Entry, Node, Object, flat, objects
 from fullbench.parsing.numbers import ValueForm
 from fullbench.parsing.vocabulary import KEY, NOUN
 

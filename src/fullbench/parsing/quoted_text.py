@@ -13,17 +13,15 @@ nothing. A ruling that stands in what was shown is quoted where
 Else it is unclear whose it is, and what is clearly the judge's own goes before it.
 """
 
-
 from __future__ import annotations
-
 
 import html
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, TypeVar
-from fullbench.parsing.vocabulary import NOUN, plain
 
+from fullbench.parsing.vocabulary import NOUN, plain
 
 # -----------------------------------------------------------------------------
 # Texts without all that quoting changes: marks, spaces, line breaks, emphasis, list signs and escapes.

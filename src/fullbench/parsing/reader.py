@@ -35,10 +35,10 @@ from dataclasses import dataclass
 
 from fullbench.core.ballot import Ruling, Style
 from fullbench.core.reasoning_tags import CLOSES, END, thought_of
-from fullbench.parsing.bracket_verdicts import LISTED, MARKER, Markers
 from fullbench.parsing.ballot_forms import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, PROSE, Claim, Form, Marks, trim
-from fullbench.parsing.hypotheticals import mentioned
+from fullbench.parsing.bracket_verdicts import LISTED, MARKER, Markers
 from fullbench.parsing.check_code import signed
+from fullbench.parsing.hypotheticals import mentioned
 from fullbench.parsing.json_verdicts import Objects
 from fullbench.parsing.quoted_text import REACH, Quotes
 from fullbench.parsing.vocabulary import CUE, plain, refuses

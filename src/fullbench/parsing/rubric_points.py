@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from fullbench.core.ballot import Ballot
-from fullbench.core.rubric import code
 from fullbench.core.reasoning_tags import thought_of
+from fullbench.core.rubric import code
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, Claim, Form, Marks
 from fullbench.parsing.numbers import ValueForm

@@ -8,11 +8,11 @@ import unicodedata
 from collections.abc import Sequence
 
 from fullbench.analysis.estimate_cells import EMPTY
-from fullbench.text_safety import neutral
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import HEADINGS
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, listed
 from fullbench.core.table import Cell, Column, Table, sort_value
+from fullbench.text_safety import neutral
 
 OBSERVATIONS = HEADINGS["n"]
 _COUNT = re.compile(r"\b(over|of) \d+ (clusters|groups)\b")

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from fullbench.errors import InputError
-from fullbench.files.toml_files import read_toml
 from fullbench.core.digests import digest
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Column, Table
+from fullbench.errors import InputError
+from fullbench.files.toml_files import read_toml
 from fullbench.reports.logos import Logo
 
 WHO = frozenset({"judge", "contestant", "other judge", "other", "against", "reviewer", "newcomer", "model", "who"})

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import MissingExtra
 from fullbench.core.call import Usage
 from fullbench.core.digests import once
 from fullbench.core.item import SENSITIVE, Item
@@ -24,17 +23,18 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Column, Table
 from fullbench.core.verdict import Verdict
+from fullbench.errors import MissingExtra
 from fullbench.picture_decoding import eight_bits, transparent, upright
 from fullbench.picture_decoding import veiled as under_a_veil
-from fullbench.reports.charts import vega_lite
 from fullbench.reports.cell_text import notes
+from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.vega_lite import Chart
 from fullbench.reports.citation import citation
-from fullbench.reports.site_info import Imprint
-from fullbench.reports.html_table_layout import LONG, TEMPLATES, Axis, LaidCell, axes, heads, laid_column, with_origins
-from fullbench.reports.translated_tables import localised
-from fullbench.reports.logos import Logo
 from fullbench.reports.display_names import ShownNames
+from fullbench.reports.html_table_layout import LONG, TEMPLATES, Axis, LaidCell, axes, heads, laid_column, with_origins
+from fullbench.reports.logos import Logo
+from fullbench.reports.site_info import Imprint
+from fullbench.reports.translated_tables import localised
 from fullbench.reports.words import Language, messages
 
 if TYPE_CHECKING:

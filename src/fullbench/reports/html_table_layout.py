@@ -13,8 +13,8 @@ from pathlib import Path
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table, sort_value
 from fullbench.reports.cell_text import decimals, is_fault, numeric, show
-from fullbench.reports.logos import Logo
 from fullbench.reports.display_names import Named
+from fullbench.reports.logos import Logo
 
 TEMPLATES = Path(__file__).parent / "templates"
 """The templates of reports, `table.html` among them."""

@@ -9,8 +9,8 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fullbench.errors import InputError
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError
 from fullbench.picture_decoding import eight_bits, upright
 
 SIDE = 64

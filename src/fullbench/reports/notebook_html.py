@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from fullbench.errors import MissingExtra
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Part
+from fullbench.core.notebook_display import show_with
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
-from fullbench.core.notebook_display import show_with
 from fullbench.core.table import Table, Tables
 from fullbench.core.verdict import Verdict
+from fullbench.errors import MissingExtra
 
 ROWS = 20
 """So many verdicts of a record are shown."""

@@ -15,10 +15,10 @@ from fullbench.core.record import Record
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
 from fullbench.reports.atomic_write import write_file
-from fullbench.reports.site_info import Imprint
 from fullbench.reports.display_names import ShownNames
 from fullbench.reports.html_page import Exhibit, Section
 from fullbench.reports.html_page import page as render
+from fullbench.reports.site_info import Imprint
 from fullbench.reports.words import Language
 
 

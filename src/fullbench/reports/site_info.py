@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
-from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.reports.logos import Logo
 
 UNNAMED = "fullbench"

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from fullbench.errors import InputError
-from fullbench.text_safety import no_formula
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, pack, unpack
 from fullbench.core.table import Cell, Table
-from fullbench.reports.cell_text import is_fault, notes, numeric, with_n
+from fullbench.errors import InputError
 from fullbench.reports.atomic_write import write_file
+from fullbench.reports.cell_text import is_fault, notes, numeric, with_n
 from fullbench.reports.table_json_types import packed_hint, typed_columns, types, unpacked_hint, with_said
+from fullbench.text_safety import no_formula
 
 Form = Literal["text", "markdown", "csv", "json", "html"]
 FLAGS = ("one_sided", "simultaneous", "corrected")

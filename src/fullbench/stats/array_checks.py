@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.errors import Undefined
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -7,28 +7,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, read_responses
-from fullbench.files.picture_access_policy import allowing, without_pictures
-from fullbench.files.writers import write_rows
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import ballot
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
-from fullbench.studies.run import study_plan
-from fullbench.studies import judge_and_model_specs
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_items, read_responses
+from fullbench.files.picture_access_policy import allowing, without_pictures
+from fullbench.files.writers import write_rows
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import best_of_n as ranking
-from fullbench.studies.run.study_run import Conducted
+from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import Budget, Tally
+from fullbench.studies.run import study_plan
 from fullbench.studies.run.judge_cases import hear
-from fullbench.studies.table_sources import looked_at
-from fullbench.studies.run.study_inputs import left_by_limit
-from fullbench.studies.run.progress_display import watching
 from fullbench.studies.run.missing_pictures import refuse_blind
-from fullbench.studies.study_file import Study
+from fullbench.studies.run.progress_display import watching
 from fullbench.studies.run.run_options import RunTerms, RunTermsByName
+from fullbench.studies.run.study_inputs import left_by_limit
+from fullbench.studies.run.study_run import Conducted
+from fullbench.studies.study_file import Study
+from fullbench.studies.table_sources import looked_at
 
 BALLOT = "real:0-10"
 SHOWN = 40

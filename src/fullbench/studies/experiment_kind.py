@@ -14,25 +14,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from fullbench.errors import InputError
 from fullbench.analysis.experiment_tables import gains, right, sights
-from fullbench.files.item_files import read_items, write_items
-from fullbench.judges.texts_for_experiments import Composing, Describing, Lengthening, Writing, Written
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Table
-from fullbench.studies.run import study_plan
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_items, write_items
+from fullbench.judges.texts_for_experiments import Composing, Describing, Lengthening, Writing, Written
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.run.answer_items import Kept, answer, remembered
-from fullbench.studies.run.study_run import Conducted, Conductor
 from fullbench.studies.engines import Budget, Tally
+from fullbench.studies.run import study_plan
+from fullbench.studies.run.answer_items import Kept, answer, remembered
 from fullbench.studies.run.missing_pictures import counted
-from fullbench.studies.study_file import Study
 from fullbench.studies.run.run_options import RunTerms, RunTermsByName
+from fullbench.studies.run.study_run import Conducted, Conductor
+from fullbench.studies.study_file import Study
 
 EXPERIMENTS = ("lengthening", "vision-expert", "captions", "references")
 SIGHTS = ("image", "described", "none")
@@ -105,7 +105,9 @@ class Experimenting(Conductor):
         self._take(writings, _Lavish(self.writer))
         expected = [*self.responses(ledger), *coming]
         judges = [] if self.what == "references" else self.judges
-        answering = [study_plan.answers(model, self.original, self.study.samples, ledger, used) for model in self.contestants]
+        answering = [
+            study_plan.answers(model, self.original, self.study.samples, ledger, used) for model in self.contestants
+        ]
         answering.append(replace(study_plan.answers(self.writer, asked, 1, ledger, used), what="writing"))
         judging = [study_plan.verdicts(judge, self.docket(judge, expected), ledger, used) for judge in judges]
         note = Note(

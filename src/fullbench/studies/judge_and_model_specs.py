@@ -1,27 +1,25 @@
 """From the words of a command line or a study to judges, contestants and benchmarks."""
 
-
 from __future__ import annotations
-
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-from fullbench.errors import InputError
+
+from fullbench.core.ballot import ballot as ballot_of
 from fullbench.core.benchmark import Benchmark
-from fullbench.core.plugin_entry_points import spec_meant
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
+from fullbench.core.plugin_entry_points import spec_meant
+from fullbench.errors import InputError
+from fullbench.files.readers import read_rows
+from fullbench.files.row_fields import Fields
+from fullbench.judges.image_text_correlation import Correlation, clip
+from fullbench.judges.prompt_examples import Example
 from fullbench.plugin_registry import Spec, judging, load, names
 from fullbench.plugin_registry import benchmark as benchmark_named
 from fullbench.plugin_registry import model as model_of
-from fullbench.files.row_fields import Fields
-from fullbench.files.readers import read_rows
-from fullbench.judges.prompt_examples import Example
-from fullbench.core.ballot import ballot as ballot_of
-from fullbench.judges.image_text_correlation import Correlation, clip
-
 
 JUDGING = {
     "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
@@ -49,8 +47,8 @@ def contestant(spec: str) -> Model:
     parsed = Spec.parse(spec)
     if "asking" not in parsed.options:
         return model_of(parsed, spec)
-    from fullbench.judges.prompted_contestant import SLOTS, Asked
     from fullbench.judges.prompt_templates import Template
+    from fullbench.judges.prompted_contestant import SLOTS, Asked
 
     rest = {key: value for key, value in parsed.options.items() if key != "asking"}
     words = parsed.options["asking"]
@@ -142,7 +140,6 @@ def _prompted(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.fallback_reader import SecondReader
     from fullbench.judges.prompted import PromptedJudge, read_template
     from fullbench.judges.rating_and_choice import Together
-    
 
     settings = _worded(options.get("wording", PLAIN), options.get("manner", ""))
     settings |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
@@ -220,6 +217,7 @@ def distinct(what: str, names: Sequence[str]) -> None:
 # -----------------------------------------------------------------------------
 # Worked examples for judges, out of a file.
 
+
 def read_examples(path: Path) -> tuple[Example, ...]:
     """Examples of a file: `text`, `marks` (a number or a list) and `ballot`."""
     return tuple(_example(Fields(path, line, row, {"marks": ("mark", "score")})) for line, row in read_rows(path))
@@ -240,6 +238,7 @@ def _example(fields: Fields) -> Example:
 # From a word to a judge of how well answers fit their pictures: `clip:FOLDER?device=cuda`, `tools`, `colours`.
 #
 # Here the measures of tools, which are models' business, meet the peer review that uses them; neither knows the other.
+
 
 def correlation(named: str) -> Correlation:
     """The judge of correlation that a word names."""

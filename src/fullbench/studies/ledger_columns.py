@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from fullbench.columns.verdict_columns import Columns
-from fullbench.errors import InputError
-from fullbench.analysis.views import cascade_verdicts
 from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.analysis.boards.mean_leaderboards import tables as mean_tables
-from fullbench.analysis.views.panel_verdicts import rulings, with_views
+from fullbench.analysis.views import cascade_verdicts
 from fullbench.analysis.views.member_verdicts import Place
-from fullbench.ledger.ledger import Ledger
+from fullbench.analysis.views.panel_verdicts import rulings, with_views
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.note import Note
 from fullbench.core.panel import View, is_view
 from fullbench.core.record import Record
 from fullbench.core.table import Table
 from fullbench.core.text import one_beginning
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies.run.missing_pictures import counted
 
 
@@ -101,7 +101,9 @@ def waiting(ledger: Ledger, cascade: str, *, study: str | None = None) -> set[Pl
     if name not in known:
         there = ", ".join(known) or "none"
         raise InputError(f"there is no cascade {cascade!r} in {ledger.place}; there are: {there}")
-    return cascade_verdicts.pending(known[name], _heard(ledger, known[name], study or ledger.one_study(study), pilots=False))
+    return cascade_verdicts.pending(
+        known[name], _heard(ledger, known[name], study or ledger.one_study(study), pilots=False)
+    )
 
 
 def around(ledger: Ledger, columns: Columns, *, study: str | None = None) -> Record:

@@ -14,13 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
-from fullbench.errors import DataWarning, DueWarning, InputError
-from fullbench.analysis import judge_card as cards
 from fullbench.analysis import all_tables
+from fullbench.analysis import judge_card as cards
 from fullbench.analysis.views.panel_verdicts import with_views
-from fullbench.files.dataframes import items_of, labels_of, responses_of
-from fullbench.files.picture_access_policy import allowing
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import Case, Meetings, Orders
 from fullbench.core.digests import digest
@@ -32,20 +28,24 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import OWN
 from fullbench.core.table import Tables
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import DataWarning, DueWarning, InputError
+from fullbench.files.dataframes import items_of, labels_of, responses_of
+from fullbench.files.picture_access_policy import allowing
+from fullbench.ledger.ledger import Ledger
 from fullbench.reports import notebook_html as _drawn  # noqa: F401 (what comes back can be drawn)
-from fullbench.studies.run import answer_items as answering
-from fullbench.studies.run import judge_cases as hearing
-from fullbench.studies import ledger_columns, judge_and_model_specs
-from fullbench.studies.run.study_run import Conducted
-from fullbench.studies.run.cases_per_judge import nothing_to_hear
+from fullbench.studies import judge_and_model_specs, ledger_columns
 from fullbench.studies.engines import Tally
 from fullbench.studies.leaderboards.judge_replacement import with_seams
-from fullbench.studies.study_kinds import conductor
-from fullbench.studies.run.study_inputs import about_labels, enter_labels, of_changed_labels
-from fullbench.studies.run.progress_display import in_notebook, watching
 from fullbench.studies.rubrics.rubrics_in_studies import Filled, filled, rubrics_by, usual_calls
+from fullbench.studies.run import answer_items as answering
+from fullbench.studies.run import judge_cases as hearing
+from fullbench.studies.run.cases_per_judge import nothing_to_hear
+from fullbench.studies.run.progress_display import in_notebook, watching
+from fullbench.studies.run.study_inputs import about_labels, enter_labels, of_changed_labels
+from fullbench.studies.run.study_run import Conducted
 from fullbench.studies.study_file import Study, own_cases
 from fullbench.studies.study_file_trust import refuse_risks
+from fullbench.studies.study_kinds import conductor
 
 DEFAULT_LEDGER = "fullbench.ledger"
 Book = Ledger | str | Path

@@ -8,18 +8,18 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from fullbench.errors import InputError
-from fullbench.files.toml_files import read_toml
 from fullbench.core.ballot import Ballot, Choice, Ranking, ballot
 from fullbench.core.case import ORDERS, Case, Meetings, Orders
 from fullbench.core.case import cases as cases_of
-from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.core.item import Item
 from fullbench.core.panel import CASCADE, PANEL, is_view
+from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC
-from fullbench.reports.site_info import Imprint
+from fullbench.errors import InputError
+from fullbench.files.toml_files import read_toml
 from fullbench.reports.display_names import ShownNames
+from fullbench.reports.site_info import Imprint
 from fullbench.studies.run.excluded_answers import LEFT_OUT
 from fullbench.studies.study_file_tables import JUDGING, KINDS, OPTIONS, VIEWS, check, options, views
 

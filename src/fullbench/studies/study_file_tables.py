@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from fullbench.errors import InputError
-from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.core.panel import is_view
+from fullbench.core.plugin_entry_points import did_you_mean
+from fullbench.errors import InputError
 
 JUDGING = "judging"
 Types = type | tuple[type, ...]

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Protocol, Unpack
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.table import Table
+from fullbench.ledger.ledger import Ledger
 from fullbench.reports.atomic_write import check_page
-from fullbench.studies.run.study_run import Conducted, Conductor
 from fullbench.studies.engines import Budget
-from fullbench.studies.study_file import Study
 from fullbench.studies.run.run_options import RunTermsByName
+from fullbench.studies.run.study_run import Conducted, Conductor
+from fullbench.studies.study_file import Study
 
 
 class Conducting(Protocol):

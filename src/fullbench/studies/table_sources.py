@@ -9,9 +9,9 @@ from typing import Any
 
 from fullbench.core.record import Record
 from fullbench.core.table import Table
-from fullbench.studies.run.study_run import Conducted
 from fullbench.studies.engines import Tally
 from fullbench.studies.run.missing_pictures import counted
+from fullbench.studies.run.study_run import Conducted
 from fullbench.studies.study_file import Study
 
 

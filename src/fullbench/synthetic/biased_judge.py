@@ -28,14 +28,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.judges.baselines import marks_from
 from fullbench.core.ballot import Choice, Ranking
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody
 from fullbench.core.text import length_of
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.judges.baselines import marks_from
 from fullbench.parsing import read
 
 Truth = Callable[[Case], Sequence[float] | None]

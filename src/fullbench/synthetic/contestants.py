@@ -14,19 +14,19 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from fullbench.synthetic import peer_reviewers
-from fullbench.synthetic.picture_reading import Sight, look
-from fullbench.synthetic.wide_questions import AGAIN
-from fullbench.synthetic.question_meaning import Answer, Query
-from fullbench.synthetic.questions import say, solve, understand
-from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
-from fullbench.errors import InputError
-from fullbench.models.prompt_fences import wants_a_question
 from fullbench.core.call import Usage
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
 from fullbench.core.text import language_of
+from fullbench.errors import InputError
+from fullbench.models.prompt_fences import wants_a_question
+from fullbench.synthetic import peer_reviewers
+from fullbench.synthetic.picture_reading import Sight, look
+from fullbench.synthetic.question_meaning import Answer, Query
+from fullbench.synthetic.questions import say, solve, understand
+from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
+from fullbench.synthetic.wide_questions import AGAIN
 
 Manner = Literal["plain", "terse", "wordy"]
 ONCE = Usage(calls=1)
@@ -199,7 +199,11 @@ def contestant(name: str, options: Mapping[str, str]) -> Contestant:
         raise InputError(f"unknown manner {manner!r} of 'court:{name}'; known: {', '.join(manners)}")
     own = options.get("rules", "own" if {"echo", "length"} & options.keys() else "truth") == "own"
     usual = peer_reviewers.Taste()
-    taste = peer_reviewers.Taste(_share(options, "echo", usual.echo), _share(options, "length", usual.length)) if own else None
+    taste = (
+        peer_reviewers.Taste(_share(options, "echo", usual.echo), _share(options, "length", usual.length))
+        if own
+        else None
+    )
     return replace(member, label=options.get("label", member.label), manner=manners[manners.index(manner)], taste=taste)
 
 

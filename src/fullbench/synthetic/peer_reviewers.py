@@ -13,14 +13,14 @@ import random
 import re
 from dataclasses import dataclass
 
+from fullbench.core.ballot import LETTERS, Language
+from fullbench.core.text import length_of, words_of
+from fullbench.models import prompt_fences as hearings
 from fullbench.synthetic.answer_quality import quality
 from fullbench.synthetic.question_meaning import Query, Task
 from fullbench.synthetic.questions import ask, invent, say, solve, understand
 from fullbench.synthetic.scenes import Scene, things_scene
 from fullbench.synthetic.vocabulary import colours_in, numbers_in, shapes_in
-from fullbench.models import prompt_fences as hearings
-from fullbench.core.ballot import LETTERS, Language
-from fullbench.core.text import length_of, words_of
 
 MARGIN = 0.1
 """Answers whose worth differs by less than this tie."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fullbench.synthetic.sample_items import sample
-from fullbench.synthetic.biased_judge import Planted, SimulatedJudge, Truth
-from fullbench.synthetic.truth import TruthJudge
-from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.core.judge import Judge
+from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.synthetic.biased_judge import Planted, SimulatedJudge, Truth
+from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.truth import TruthJudge
 
 FAVOURITE = "court/blurred"
 """The contestant that the self-regarding judge favours, and on which favour is looked for in all judges."""

@@ -13,7 +13,17 @@ from typing import get_args
 from fullbench.synthetic import wide_questions
 from fullbench.synthetic.question_meaning import Answer, Kind, Query, Task
 from fullbench.synthetic.scenes import LABELS, TOP, Scene, Thing
-from fullbench.synthetic.vocabulary import COLOUR_ZH, COLOURS, SHAPES, Language, colours_in, count_of, listed, noun_of, shapes_in
+from fullbench.synthetic.vocabulary import (
+    COLOUR_ZH,
+    COLOURS,
+    SHAPES,
+    Language,
+    colours_in,
+    count_of,
+    listed,
+    noun_of,
+    shapes_in,
+)
 
 TASKS: tuple[Task, ...] = get_args(Task)[:7]
 """The tasks of the court; the wide court has those of `more` as well."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import get_args
 
+from fullbench.core.item import Item, Turn
+from fullbench.core.picture import Picture
 from fullbench.synthetic import wide_questions
 from fullbench.synthetic.drawing import draw
 from fullbench.synthetic.question_meaning import Answer, Query, Task
 from fullbench.synthetic.questions import LANGUAGES, TASKS, ask, invent, say, solve
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
-from fullbench.core.item import Item, Turn
-from fullbench.core.picture import Picture
 
 TASKS_ASKED: tuple[Task, ...] = get_args(Task)
 _SCENES: Mapping[str, Callable[[random.Random], Scene]] = {
@@ -38,7 +38,9 @@ def sample(seed: int, size: int, *, wide: bool = False) -> tuple[Known, ...]:
     A longer sample of the same seed begins with the shorter one. The wide one has letters to read, pairs of pictures,
     sums and dialogues as well.
     """
-    return tuple(_known(seed, index, (*TASKS, *wide_questions.TASKS, "dialogue") if wide else TASKS) for index in range(size))
+    return tuple(
+        _known(seed, index, (*TASKS, *wide_questions.TASKS, "dialogue") if wide else TASKS) for index in range(size)
+    )
 
 
 def _known(seed: int, index: int, tasks: Sequence[str]) -> Known:

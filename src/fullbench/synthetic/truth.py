@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fullbench.synthetic.answer_quality import quality
-from fullbench.synthetic.questions import understand
-from fullbench.synthetic.sample_items import Known
-from fullbench.judges.baselines import marks_from
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody
 from fullbench.core.verdict import Verdict
+from fullbench.judges.baselines import marks_from
+from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.questions import understand
+from fullbench.synthetic.sample_items import Known
 
 
 class TruthJudge(AsksNobody):

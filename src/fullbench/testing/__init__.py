@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fullbench.errors import UserError
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
+from fullbench.errors import UserError
 from fullbench.testing.hooks import CHECKS, Checked, CountingJudge
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError
 from fullbench.core import plugin_entry_points
 from fullbench.core.ballot import ballot
 from fullbench.core.benchmark import Benchmark
@@ -18,6 +17,7 @@ from fullbench.core.judge import Judge, kind_of, models_of
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Failure, Verdict
+from fullbench.errors import InputError
 from fullbench.parsing import read
 
 
@@ -113,8 +113,8 @@ def _wording(checked: Checked) -> None:
 
 
 def _asking(checked: Checked) -> None:
-    from fullbench.judges.prompted_contestant import SLOTS
     from fullbench.judges.prompt_templates import Template
+    from fullbench.judges.prompted_contestant import SLOTS
 
     words = checked.benchmark.asking
     assert words is not None

@@ -14,29 +14,29 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.site_info import Imprint
 from fullbench.reports.html_page import SHARED
+from fullbench.reports.site_info import Imprint
 from fullbench.version import __version__
-from fullbench.web import live_events, page_access, health_check, picture_serving, error_pages
+from fullbench.web import error_pages, health_check, live_events, page_access, picture_serving
 from fullbench.web.accounts import account_pages
 from fullbench.web.accounts import sign_in_pages as accounts
 from fullbench.web.accounts.random_ids_and_digests import site_key
 from fullbench.web.api import account_routes as api
-from fullbench.web.database import engine_for, upgrade, writing
-from fullbench.web.open_ledgers import Writers
 from fullbench.web.campaigns import all_routes as work
 from fullbench.web.campaigns.create.creation_worker import creating_tasks
-from fullbench.web.results.actions import visitor_actions
+from fullbench.web.database import engine_for, upgrade, writing
+from fullbench.web.open_ledgers import Writers
+from fullbench.web.request_metrics import Compress, Monitor, Watch
 from fullbench.web.results import api_routes as results
 from fullbench.web.results import page_routes as public
-from fullbench.web.results.catalogue.fill_catalogue import bind
-from fullbench.web.results.pages.shown_names import Names
-from fullbench.web.results.pages.chart_process import Drawer
+from fullbench.web.results.actions import visitor_actions
 from fullbench.web.results.catalogue.catalogue_updater import keeping_up
-from fullbench.web.site_settings import Settings
+from fullbench.web.results.catalogue.fill_catalogue import bind
+from fullbench.web.results.pages.chart_process import Drawer
+from fullbench.web.results.pages.shown_names import Names
 from fullbench.web.security_headers import Shield
 from fullbench.web.shutdown import before_stopping
-from fullbench.web.request_metrics import Compress, Monitor, Watch
+from fullbench.web.site_settings import Settings
 
 
 class Static(StaticFiles):

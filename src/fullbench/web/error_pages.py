@@ -13,8 +13,8 @@ from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
-from fullbench.errors import UserError
 from fullbench.core.note import Note, sentence
+from fullbench.errors import UserError
 from fullbench.web import page_access, page_rendering, security_headers
 from fullbench.web.words import key
 

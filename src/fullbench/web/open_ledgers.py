@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from fullbench.errors import InputError
-from fullbench.ledger.study_members import DEFAULT
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.study_members import DEFAULT
 
 
 def study_of(ledger: Ledger, wanted: str = "") -> str:

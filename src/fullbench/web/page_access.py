@@ -164,7 +164,7 @@ def csrf_token(request: Request) -> str:
 
 
 def visit_of(request: Request) -> str:
-    """The cookie of a visitor who is not signed in; a new one where there is none (`page_rendering.render` sends it)."""
+    """Return the cookie of a visitor who is not signed in, or a new one (`page_rendering.render` sends it)."""
     from fullbench.web.accounts.random_ids_and_digests import new_secret
 
     if not hasattr(request.state, "visit"):

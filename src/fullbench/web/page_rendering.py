@@ -18,14 +18,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fullbench.picture_decoding import extent
 from fullbench.reports.citation import citation
-from fullbench.reports.site_info import Imprint
-from fullbench.reports.html_table_layout import TEMPLATES
 from fullbench.reports.html_page import SHARED
+from fullbench.reports.html_table_layout import TEMPLATES
+from fullbench.reports.site_info import Imprint
 from fullbench.version import __version__
 from fullbench.web import page_access
 from fullbench.web.accounts.users import Role, User
-from fullbench.web.text_diff import MOST_WORDS, differing
 from fullbench.web.rich_text import is_marked_up, prose
+from fullbench.web.text_diff import MOST_WORDS, differing
 from fullbench.web.words import LANGUAGES, Language, key, preferred, translate
 
 FOLDER = Path(__file__).parent
@@ -124,7 +124,9 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
         "flashes": flashes,
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
-        "address": page_access.base_of(request) + request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+        "address": page_access.base_of(request)
+        + request.url.path
+        + (f"?{request.url.query}" if request.url.query else ""),
         "social_image": f"{page_access.base_of(request)}/preview.png",
         "release": __version__,
         "ledger_id": request.app.state.identity,

@@ -22,10 +22,10 @@ from fastapi.responses import Response
 from sqlalchemy import Connection, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
-from fullbench.errors import InputError, LedgerError
-from fullbench.ledger.pictures.picture_folder import PictureFolder
 from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture, media_type
+from fullbench.errors import InputError, LedgerError
+from fullbench.ledger.pictures.picture_folder import PictureFolder
 from fullbench.picture_metadata import STRIPPED_MEDIA, UnparsablePictureError, strip_metadata
 from fullbench.reports.html_page import shrunk
 from fullbench.web.accounts.account_tables import uploads, users

@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from fullbench import Record, Verdict
-from fullbench.columns.column_builder import columns_of
-from fullbench.analysis.agreement import uncompared_verdicts, across_different_scales
-from fullbench.analysis.judge_card import card
+from fullbench.analysis.agreement import across_different_scales, uncompared_verdicts
 from fullbench.analysis.all_tables import tables
+from fullbench.analysis.judge_card import card
+from fullbench.columns.column_builder import columns_of
 
 RATERS = ("安", "bo", "cy")
 
@@ -78,7 +78,9 @@ def test_what_is_compared_on_another_scale_is_not_counted_as_compared_with_nothi
     pair = Verdict("q", "rubric:total", "题1", ("ace", "mid"), "choice", marks=(1.0, 0.0))
     people = Verdict("p", "human", "题1", ("ace", "mid"), "choice+tie", marks=(0.5, 0.5), rater="bo")
     columns = columns_of(Record((*record.verdicts, pair, people)))
-    assert [row[-1] for row in uncompared_verdicts.table(columns).rows] == [1], "choices with and without ties stay apart"
+    assert [row[-1] for row in uncompared_verdicts.table(columns).rows] == [1], (
+        "choices with and without ties stay apart"
+    )
     names = {table.name for table in tables(columns)}
     assert {"other scales", "not compared", "agreement scores"} <= names
 

@@ -12,16 +12,16 @@ from scipy.stats import kendalltau, pearsonr
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
 from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
-from fullbench.errors import InputError
 from fullbench.analysis.agreement.by_tag import agreement_tables, decided_by_all
+from fullbench.analysis.agreement.judges_with_people import agreements, by_tag, meet, winner
+from fullbench.analysis.agreement.repeats_and_orders import tables as repeats
 from fullbench.analysis.averages_over_groups import averages
 from fullbench.analysis.judge_card import card as judge_card
 from fullbench.analysis.people.doubtful_cases import doubtful
-from fullbench.analysis.agreement.judges_with_people import agreements, by_tag, meet, winner
-from fullbench.analysis.agreement.repeats_and_orders import tables as repeats
 from fullbench.analysis.right_and_wrong_cases import subset
 from fullbench.core.call import Usage
 from fullbench.core.case import Case
+from fullbench.errors import InputError
 from fullbench.reports import judge_card_display as cards
 from fullbench.stats.intervals.cluster_intervals import ONE_ITEM
 

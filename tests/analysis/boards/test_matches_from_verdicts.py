@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.columns.column_builder import columns_of
-from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import Settings, boards
-from fullbench.analysis.boards.matches_from_verdicts import settle
 from fullbench.analysis.boards.leaderboard_details import families, rules, standings, style
+from fullbench.analysis.boards.matches_from_verdicts import settle
+from fullbench.columns.column_builder import columns_of
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
 
 
 def ruled(item, first, second, winner, judge="j"):

@@ -7,21 +7,21 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fullbench.errors import InputError
-from fullbench.analysis.peer_review.reviewer_biases import counted, longer, own_family
+from fullbench.analysis.peer_review.ground_truth import true_scores
+from fullbench.analysis.peer_review.peer_review_tables import tables
 from fullbench.analysis.peer_review.ranking_bootstrap import interval
 from fullbench.analysis.peer_review.ranking_methods import Terms
+from fullbench.analysis.peer_review.reviewer_biases import counted, longer, own_family
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
-from fullbench.analysis.peer_review.peer_review_tables import tables
-from fullbench.analysis.peer_review.ground_truth import true_scores
-from fullbench.judges.peer_review.review_protocol import BALLOT, COSINE, questions, writing
 from fullbench.core.case import Case
-from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
+from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.judges.peer_review.review_protocol import BALLOT, COSINE, questions, writing
 from fullbench.reports.charts.vega_lite import chart
 from tests.making import png
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fullbench.analysis.peer_review.reviewers_with_people import against_people, settled
-from fullbench.judges.peer_review.review_protocol import BALLOT
 from fullbench.core.case import Case
-from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.response import Response
+from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.verdict import Verdict
+from fullbench.judges.peer_review.review_protocol import BALLOT
 
 
 @pytest.mark.parametrize(

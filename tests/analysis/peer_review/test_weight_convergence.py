@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from fullbench.analysis.peer_review.weight_convergence import elsewhere, nearing
+from fullbench.analysis.peer_review.ground_truth import Truth
+from fullbench.analysis.peer_review.peer_review_tables import tables
 from fullbench.analysis.peer_review.ranking_methods import Terms
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
-from fullbench.analysis.peer_review.peer_review_tables import tables
-from fullbench.analysis.peer_review.ground_truth import Truth
-from fullbench.judges.peer_review.review_protocol import BALLOT
+from fullbench.analysis.peer_review.weight_convergence import elsewhere, nearing
 from fullbench.core.case import Case
-from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.response import Response
+from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
+from fullbench.judges.peer_review.review_protocol import BALLOT
 
 NAMES = ("ant", "bee", "cat", "dog")
 SKILL = {"ant": 4.0, "bee": 3.0, "cat": 2.0, "dog": 1.0}

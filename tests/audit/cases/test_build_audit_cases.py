@@ -12,11 +12,11 @@ from fullbench.audit.cases.attacks import attacks
 from fullbench.audit.cases.build_audit_cases import HIDDEN, SIZES, docket, size_of
 from fullbench.audit.cases.graded_answers import graded
 from fullbench.audit.cases.synthetic_items import DIFFICULTIES, KINDS, asked, drawn
+from fullbench.core.case import Case
+from fullbench.errors import InputError
 from fullbench.synthetic.picture_reading import Sight, look
 from fullbench.synthetic.questions import say, solve, understand
 from fullbench.synthetic.scenes import Scene
-from fullbench.errors import InputError
-from fullbench.core.case import Case
 
 
 @pytest.fixture(scope="module")

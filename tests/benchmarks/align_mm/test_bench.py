@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Likert, Picture, Prompt, Record, Response, Score, Turn, Verdict
+from fullbench.analysis.agreement import critic_with_people as agreement
+from fullbench.analysis.agreement.critic_with_people import SCALES, before_after, figures, scale_of
+from fullbench.analysis.critic_train_test_split import split
 from fullbench.benchmarks.align_mm import sample
 from fullbench.benchmarks.align_mm.bench import align_mm
-from fullbench.benchmarks.align_mm.text_lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.mean_scores import marks
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release_files import case_of
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
+from fullbench.benchmarks.align_mm.text_lengths import distributions, lengths
 from fullbench.errors import InputError
-from fullbench.analysis.agreement import critic_with_people as agreement
-from fullbench.analysis.agreement.critic_with_people import SCALES, before_after, figures, scale_of
-from fullbench.analysis.critic_train_test_split import split
 from fullbench.judges import critic_prompts as asking
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.model_without_images import Blind

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.benchmarks.mj_bench import wording, data
+from fullbench.benchmarks.mj_bench import data, wording
 from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench, mj_bench_scales
-from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, SCALE_BALLOTS
 from fullbench.benchmarks.mj_bench.judging_protocol import hears
-from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN, PERSPECTIVES, REJECTED
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, SCALE_BALLOTS
+from fullbench.core.ballot import Choice
+from fullbench.core.table import Table
 from fullbench.judges.scorers.image_statistics import measure
 from fullbench.judges.scorers.scorer_judge import CallableScorer, ScorerJudge
 from fullbench.models.local.offline_models import OfflineModel
-from fullbench.core.ballot import Choice
-from fullbench.core.table import Table
+from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN, PERSPECTIVES, REJECTED
 from fullbench.testing import check_benchmark
 
 

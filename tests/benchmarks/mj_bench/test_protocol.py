@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import PEOPLE
+from fullbench.ledger.ledger import Ledger
 from fullbench.parsing.rating_lines import parts
 from tests.cli.test_judge import cli, write
 from tests.judges.scorers.making import encoded, texture

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fullbench.benchmarks.mj_bench import wording
+from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.verdict import PEOPLE
 from fullbench.studies import judge_and_model_specs
 from tests.benchmarks.mj_bench.test_data import released
 from tests.cli.test_judge import cli, data, write
@@ -65,13 +65,18 @@ def test_each_benchmark_with_words_of_its_own_asks_in_them(name):
 
 
 def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
-    plain, worded = judge_and_model_specs.judge("offline:echo"), judge_and_model_specs.judge("offline:echo?wording=mjbench")
+    plain, worded = (
+        judge_and_model_specs.judge("offline:echo"),
+        judge_and_model_specs.judge("offline:echo?wording=mjbench"),
+    )
     assert plain.name != worded.name
     assert worded.name == wording.judge(judge_and_model_specs.contestant("offline:echo")).name
     assert judge_and_model_specs.in_words_of("mjbench", "offline:echo?mode=direct") == (
         "offline:echo?mode=direct&wording=mjbench&together=yes"
     )
-    assert judge_and_model_specs.in_words_of("mjbench", "offline:echo?wording=mjbench") == "offline:echo?wording=mjbench"
+    assert (
+        judge_and_model_specs.in_words_of("mjbench", "offline:echo?wording=mjbench") == "offline:echo?wording=mjbench"
+    )
     assert judge_and_model_specs.in_words_of("court", "offline:echo") == "offline:echo"
     with pytest.raises(InputError, match="no wording of its own"):
         judge_and_model_specs.judge("offline:echo?wording=court")

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from fullbench import Item, Picture, Prompt, Response, Usage
-from fullbench.benchmarks.mllm_judge import wording, review_changes_between_judges, reviews_of_verdicts
-from fullbench.benchmarks.mllm_judge.bench import mllm_judge
-from fullbench.benchmarks.mllm_judge.release.release_row import Review
-from fullbench.benchmarks.mllm_judge.data import SAMPLE
-from fullbench.benchmarks.mllm_judge.tables import family
-from fullbench.errors import Undefined
 from fullbench.analysis.agreement.judges_with_people import meet
 from fullbench.analysis.bias.bias_probes import LENGTHENS
-from fullbench.judges.prompted import Example
+from fullbench.benchmarks.mllm_judge import review_changes_between_judges, reviews_of_verdicts, wording
+from fullbench.benchmarks.mllm_judge.bench import mllm_judge
+from fullbench.benchmarks.mllm_judge.data import SAMPLE
+from fullbench.benchmarks.mllm_judge.release.release_row import Review
+from fullbench.benchmarks.mllm_judge.tables import family
 from fullbench.core.model import Reply
 from fullbench.core.record import Record
+from fullbench.errors import Undefined
+from fullbench.judges.prompted import Example
 from fullbench.testing import check_benchmark
 from tests.making import Talker, png, words
 

@@ -10,12 +10,12 @@ import pytest
 from scipy import stats
 from sklearn.metrics import mean_absolute_error
 
+from fullbench.analysis.agreement.critic_with_people import SCALES, figures
 from fullbench.benchmarks.align_mm import printed_numbers, release_files
 from fullbench.benchmarks.align_mm.bench import align_mm
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
-from fullbench.analysis.agreement.critic_with_people import SCALES, figures
-from fullbench.files.readers import read_rows
 from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.files.readers import read_rows
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "alignmmbench"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the released data are not at {DATA}")

@@ -11,12 +11,22 @@ from typing import Any
 
 import pytest
 
-from fullbench.benchmarks.mj_bench.reproduce import genai_bench_votes
 from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench
-from fullbench.benchmarks.mj_bench.reproduce.bias_tables import BY_AXIS
-from fullbench.benchmarks.mj_bench.release.judge_and_category_names import ALIGNMENT, AXES, BLUR, CLOSED, DISTORTION, OPEN, SCALES, SCORE_MODELS, TWO_PICTURES
-from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
+    ALIGNMENT,
+    AXES,
+    BLUR,
+    CLOSED,
+    DISTORTION,
+    OPEN,
+    SCALES,
+    SCORE_MODELS,
+    TWO_PICTURES,
+)
 from fullbench.benchmarks.mj_bench.release.release_files import Release
+from fullbench.benchmarks.mj_bench.reproduce import genai_bench_votes
+from fullbench.benchmarks.mj_bench.reproduce.bias_tables import BY_AXIS
+from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed
 from fullbench.core.reproduction import Reproduced, Reproduction
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"
@@ -165,9 +175,18 @@ def test_every_family_of_genai_bench_is_complete():
     assert {f"average/{judge}" for judge in judges} <= ids
     assert {f"{task}/{judge}/accuracy" for task in genai_bench_votes.TASKS for judge in judges} <= ids
     decided = {"acc_decided", "first_position_share"}
-    silent = {(task, judge) for task in genai_bench_votes.TASKS for judge in judges if f"{task}/{judge}/acc_decided" not in ids}
+    silent = {
+        (task, judge)
+        for task in genai_bench_votes.TASKS
+        for judge in judges
+        if f"{task}/{judge}/acc_decided" not in ids
+    }
     for task, judge in silent:
-        both = [v for v in votes if v.task == task and {v.judges[judge], v.human} <= {genai_bench_votes.LEFT, genai_bench_votes.RIGHT}]
+        both = [
+            v
+            for v in votes
+            if v.task == task and {v.judges[judge], v.human} <= {genai_bench_votes.LEFT, genai_bench_votes.RIGHT}
+        ]
         assert not both, (task, judge)
     assert {name.rsplit("/", 1)[1] for name in ids if name.count("/") == 2} == {"accuracy", *decided}
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from fullbench.benchmarks.mllm_judge.reproduce.all_cells import cells
-from fullbench.benchmarks.mllm_judge.source_datasets import DATASETS, FIRST_TEN
-from fullbench.benchmarks.mllm_judge.reproduce.all_cells import table9
 from fullbench.benchmarks.mllm_judge.release.load_release import MARKERS, THIRD_PARTY, Release
+from fullbench.benchmarks.mllm_judge.reproduce.all_cells import cells, table9
+from fullbench.benchmarks.mllm_judge.source_datasets import DATASETS, FIRST_TEN
 from fullbench.core.reproduction import Reproduced
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "mllm-as-a-judge"

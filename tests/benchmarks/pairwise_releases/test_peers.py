@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from fullbench import plugin_registry
-from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import Settings, boards
 from fullbench.analysis.boards.matches_from_verdicts import RULES, settle
 from fullbench.core.reproduction import Reproduced
+from fullbench.errors import InputError
 from fullbench.studies.run.study_inputs import recorded
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fullbench.benchmarks.reward import bench
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import PEOPLE
+from fullbench.ledger.ledger import Ledger
 from fullbench.testing import check_benchmark
 from tests.cli.test_judge import cli
 from tests.making import png

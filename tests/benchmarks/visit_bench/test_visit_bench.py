@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.visit_bench import wording, agreement_with_votes, items_from_release
+from fullbench.benchmarks.visit_bench import agreement_with_votes, items_from_release, wording
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.benchmarks.visit_bench.release_files import Release, read_instances
-from fullbench.errors import InputError
-from fullbench.judges.fallback_reader import SecondReader
-from fullbench.models.local.offline_models import OfflineModel
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.judges.fallback_reader import SecondReader
+from fullbench.models.local.offline_models import OfflineModel
 from fullbench.studies.run.study_inputs import recorded
 from fullbench.testing import check_benchmark
 from tests.journeys.commands import cli
@@ -95,7 +95,9 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     ],
 )
 def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, marks):
-    judge = SecondReader(wording.judge(OfflineModel("m", lambda _: said), "ref-free"), OfflineModel("r", lambda _: read))
+    judge = SecondReader(
+        wording.judge(OfflineModel("m", lambda _: said), "ref-free"), OfflineModel("r", lambda _: read)
+    )
     (verdict,) = judge.hear([case()])
     assert verdict.marks == marks
     assert (verdict.fault == "unreadable") == (marks is None)
@@ -193,7 +195,10 @@ def test_submissions_are_read_in_both_of_the_authors_layouts(tmp_path: Path):
     assert (len(made.responses), made.left_out) == (3, 1)
     assert {one.contestant for one in made.responses} == {"gpt9_output"}
     other = [_like(row, model_name="gpt9", prediction="An answer.") for row in good]
-    assert items_from_release.submission(_submitted(tmp_path / "b.csv", other), items, instances).responses[0].contestant == "gpt9"
+    assert (
+        items_from_release.submission(_submitted(tmp_path / "b.csv", other), items, instances).responses[0].contestant
+        == "gpt9"
+    )
     stray = [_like(good[0], prediction="x") | {"instruction": "Something else?"}]
     with pytest.raises(InputError, match=r"c.csv:2: image, instruction and instruction_category match no instance"):
         items_from_release.submission(_submitted(tmp_path / "c.csv", stray), items, instances)

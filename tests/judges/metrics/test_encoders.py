@@ -14,9 +14,9 @@ from nltk.stem.porter import PorterStemmer
 from nltk.translate.meteor_score import single_meteor_score
 
 from fullbench import Case, Choice, InputError, Item, Picture, Response, Score
+from fullbench.core.judge import kind_of
 from fullbench.errors import MissingExtra
 from fullbench.judges.metrics.metric_judges import bertscore, clipscore, refclipscore
-from fullbench.core.judge import kind_of
 from fullbench.studies.run.missing_pictures import looks
 from tests.journeys.commands import cells, cli, write_rows
 from tests.judges.metrics.test_metrics import NoSynonyms

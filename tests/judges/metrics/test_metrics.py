@@ -14,17 +14,17 @@ from nltk.stem.porter import PorterStemmer
 from nltk.translate.meteor_score import single_meteor_score
 from sacrebleu.metrics import BLEU
 
-from fullbench.errors import InputError
-from fullbench.judges.metrics.cider import Cider
-from fullbench.judges.metrics.bertscore import Spelling, bert_score
-from fullbench.judges.metrics.metric_judges import bleu, cider, cider_over, judge_by, meteor, rouge, spelling
-from fullbench.judges.metrics.ngram_overlap import bleu4, meteor_of, rouge_l
-from fullbench.judges.metrics.porter_stemmer import porter
 from fullbench.core.ballot import Choice, Likert, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.text import words_of
+from fullbench.errors import InputError
+from fullbench.judges.metrics.bertscore import Spelling, bert_score
+from fullbench.judges.metrics.cider import Cider
+from fullbench.judges.metrics.metric_judges import bleu, cider, cider_over, judge_by, meteor, rouge, spelling
+from fullbench.judges.metrics.ngram_overlap import bleu4, meteor_of, rouge_l
+from fullbench.judges.metrics.porter_stemmer import porter
 from fullbench.plugin_registry import names
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.judge_and_model_specs import judge

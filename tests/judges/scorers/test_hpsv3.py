@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.judges.scorers.hpsv3 import TOKEN, HpsV3Scorer, fitted, wording
 from fullbench.core.number_ballot import Number
+from fullbench.judges.scorers.hpsv3 import TOKEN, HpsV3Scorer, fitted, wording
 from tests.judges.scorers.making import case, picture, texture
 
 TEMPLATE = (
@@ -76,7 +76,9 @@ def test_scores_are_those_that_transformers_computes_from_the_same_tensors(tmp_p
 
     from fullbench.studies import judge_and_model_specs
 
-    judge = judge_and_model_specs.judge(f"hpsv3:{path}?base={tmp_path / 'base'}&instruction={collator}&device=cpu&batch=2")
+    judge = judge_and_model_specs.judge(
+        f"hpsv3:{path}?base={tmp_path / 'base'}&instruction={collator}&device=cpu&batch=2"
+    )
     pictures = [texture(1, 64), texture(2, 96).resize((120, 56)), texture(3, 64)]
     prompts = ["a red cat", "一只红猫", "dogs"]
     cases = [

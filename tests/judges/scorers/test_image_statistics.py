@@ -9,7 +9,17 @@ from scipy import ndimage, stats
 
 from fullbench import Real
 from fullbench.errors import InputError
-from fullbench.judges.scorers.image_statistics import HALF_NOISE, HALF_SHARP, MEASURES, _shape, colourfulness, judge, naturalness, noise, sharpness
+from fullbench.judges.scorers.image_statistics import (
+    HALF_NOISE,
+    HALF_SHARP,
+    MEASURES,
+    _shape,
+    colourfulness,
+    judge,
+    naturalness,
+    noise,
+    sharpness,
+)
 from fullbench.studies.judge_and_model_specs import judge as judge_of
 from tests.judges.scorers.making import case, picture, texture
 

@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 
 from fullbench import Choice, Item, Likert, Picture, Ranking, Real, Response, Score, Verdict
+from fullbench.core.case import cases as cases_of
+from fullbench.core.judge import Judge
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.scorers.decoded_pictures import decode
 from fullbench.judges.scorers.scorer_judge import CallableScorer, ScorerJudge
-from fullbench.core.case import cases as cases_of
-from fullbench.core.judge import Judge
 from tests.judges.scorers.making import case, encoded, picture, texture
 
 

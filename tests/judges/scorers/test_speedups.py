@@ -8,11 +8,11 @@ import pytest
 from fullbench import Picture, Real
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.scorers import torch_runner
-from fullbench.judges.scorers.fast_clip import fuse
-from fullbench.judges.scorers.transformers_scorers import ContrastScorer
-from fullbench.judges.scorers.decoded_pictures import decode
 from fullbench.judges.scorers.batch_preprocessing import Recipe
+from fullbench.judges.scorers.decoded_pictures import decode
+from fullbench.judges.scorers.fast_clip import fuse
 from fullbench.judges.scorers.scorer_judge import ScorerJudge
+from fullbench.judges.scorers.transformers_scorers import ContrastScorer
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, encoded, picture, texture
 

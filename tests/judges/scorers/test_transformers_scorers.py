@@ -5,11 +5,17 @@ from __future__ import annotations
 import pytest
 
 from fullbench import Choice, Item, Real, Response
+from fullbench.core.case import cases as cases_of
 from fullbench.errors import InputError
 from fullbench.judges.scorers import scorer_specs
-from fullbench.judges.scorers.transformers_scorers import KINDS, AestheticScorer, ContrastScorer, MatchScorer, RewardScorer
 from fullbench.judges.scorers.scorer_judge import Scorer, ScorerJudge
-from fullbench.core.case import cases as cases_of
+from fullbench.judges.scorers.transformers_scorers import (
+    KINDS,
+    AestheticScorer,
+    ContrastScorer,
+    MatchScorer,
+    RewardScorer,
+)
 from fullbench.studies.judge_and_model_specs import judge as judge_of
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, picture, texture

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from fullbench.core.call import Call
+from fullbench.core.picture import Picture
+from fullbench.core.verdict import Failure
 from fullbench.errors import InputError
 from fullbench.ledger import row_conversion, schema
 from fullbench.ledger.integrity.row_chain import Chain, Head
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.call import Call
-from fullbench.core.picture import Picture
-from fullbench.core.verdict import Failure
 from tests.ledger.making import case, png, verdict
 from tests.ledger.tampering import intruder
 

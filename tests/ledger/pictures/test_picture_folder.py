@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.errors import InputError, LedgerError
-from fullbench.ledger.pictures import picture_folder
-from fullbench.ledger.writing import group_commit_writer
-from fullbench.ledger.pictures.picture_folder import flush_of
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError, LedgerError
+from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.pictures import picture_folder
+from fullbench.ledger.pictures.picture_folder import flush_of
+from fullbench.ledger.writing import group_commit_writer
 from tests.ledger.making import case, png
 
 

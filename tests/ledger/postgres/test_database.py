@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fullbench.errors import LedgerError
+from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.postgres import database as postgres_ledger
 from fullbench.ledger.postgres.connection import numbers, storable, texts
-from fullbench.ledger.ledger import Ledger
 from tests.journeys.commands import cli
 from tests.ledger.making import case, verdict
 from tests.ledger.test_survival import child

@@ -13,10 +13,10 @@ from contextlib import closing, suppress
 import pytest
 
 from fullbench import Ledger
-from fullbench.errors import LedgerError
-from fullbench.ledger.sqlite import live_files, incomplete_copy_marks
-from fullbench.ledger.copies import backup
 from fullbench.core.picture import Picture
+from fullbench.errors import LedgerError
+from fullbench.ledger.copies import backup
+from fullbench.ledger.sqlite import incomplete_copy_marks, live_files
 from tests.cli.test_interrupt import CASES, ITEMS, calls, data, start, wait_for  # noqa: F401  (`data` is a fixture)
 from tests.fake_server import FakeServer
 from tests.ledger.making import case, png, verdict

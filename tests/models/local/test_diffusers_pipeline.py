@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from fullbench import Item
-from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.core.model import Prompt
+from fullbench.models.local.diffusers_pipeline import PipelineModel
 
 pytestmark = pytest.mark.slow
 torch = pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Choice, Item, Likert, Response, Score
+from fullbench.core.item import Turn
+from fullbench.core.model import Prompt
 from fullbench.errors import InputError, MissingExtra, ModelError, UserError
 from fullbench.models.local import gguf_server
 from fullbench.models.local.gguf_server import LocalServer, Serving, serve, smollm2_file
-from fullbench.core.item import Turn
-from fullbench.core.model import Prompt
 from fullbench.studies import judge_and_model_specs
 from tests.offline import with_model
 

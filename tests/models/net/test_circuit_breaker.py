@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from fullbench.errors import InputError, ModelError
 from fullbench.models.chat_model import ChatModel
-from fullbench.models.net.hedged_requests import ENOUGH, Hedge
-from fullbench.models.net.circuit_breaker import Gate, provider
 from fullbench.models.model_settings import Key, Limits
+from fullbench.models.net.circuit_breaker import Gate, provider
+from fullbench.models.net.hedged_requests import ENOUGH, Hedge
 from tests.fake_server import FakeServer
 from tests.models.conftest import ask
 from tests.models.net.test_rate_limits import Clock

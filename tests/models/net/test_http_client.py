@@ -14,8 +14,8 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.models.net import http_client as ours
-from fullbench.models.net.http_client import BrokenOff, Connections, Exchange, NoConnection, NoHttp
 from fullbench.models.net.concurrent_calls import complete
+from fullbench.models.net.http_client import BrokenOff, Connections, Exchange, NoConnection, NoHttp
 from fullbench.models.wire.untrusted_json import LARGEST, TooLarge
 from tests.tls_proxy import certificate
 from tests.waiting import LONG

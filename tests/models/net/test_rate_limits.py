@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.errors import InputError
-from fullbench.models.net.rate_limits import Pace, Throttle
 from fullbench.models.model_settings import Limits
+from fullbench.models.net.rate_limits import Pace, Throttle
 
 
 class Clock:

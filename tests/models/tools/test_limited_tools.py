@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fullbench.models.local import rule_based
-from fullbench.models.prompt_fences import Hearing
 from fullbench.models.local.rule_based import Query
-from fullbench.models.tools.text_image_fit import shown
+from fullbench.models.prompt_fences import Hearing
 from fullbench.models.tools.limited_tools import NARROWED
 from fullbench.models.tools.picture_notes import Notes
+from fullbench.models.tools.text_image_fit import shown
 from fullbench.models.tools.toolbox import Toolbox
 from tests.cli.test_offline import CHAIN
 from tests.offline import drawn

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError, UserError
 from fullbench.models.tools import toolbox
-from fullbench.models.tools.picture_notes import LINES, Notes, Thing
 from fullbench.models.tools.detector import Objects
-from fullbench.models.tools.ocr import Text
-from fullbench.models.tools.toolbox import Toolbox
 from fullbench.models.tools.detector_words import count_of, counted, labels_named, plural
-from fullbench.core.picture import Picture
+from fullbench.models.tools.ocr import Text
+from fullbench.models.tools.picture_notes import LINES, Notes, Thing
+from fullbench.models.tools.toolbox import Toolbox
 from tests.offline import PHOTOS, blank, drawn, with_photos, with_tools
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
-from fullbench.models.wire.batch_lines import named, reply_of, request_line, takes_batches
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini
 from fullbench.models.local.offline_models import OfflineModel, echo
+from fullbench.models.wire.batch_lines import named, reply_of, request_line, takes_batches
 from tests.batch_server import AnthropicService, GeminiService, chat
 from tests.models.conftest import ask
 

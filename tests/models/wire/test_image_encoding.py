@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from fullbench.errors import InputError
-from fullbench.models.wire.image_encoding import Limit, _Kept, encoded, measured, wire
-from fullbench.models.wire.image_encoding import size_of
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError
+from fullbench.models.wire.image_encoding import Limit, _Kept, encoded, measured, size_of, wire
 from tests.models.conftest import noise
 
 FORMS = [

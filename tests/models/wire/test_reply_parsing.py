@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from fullbench.models.wire.batch_lines import FORMS, reply_of
+from fullbench.core.model import Reply
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
-from fullbench.models.wire.reply_parsing import Tally, Trouble, read
 from fullbench.models.model_settings import Limits
+from fullbench.models.wire.batch_lines import FORMS, reply_of
+from fullbench.models.wire.reply_parsing import Tally, Trouble, read
 from fullbench.models.wire.token_estimates import estimate
-from fullbench.core.model import Reply
 from tests.fake_server import FINGERPRINT, SERVED, SPEAK, THOUGHT
 from tests.models.conftest import ask
 

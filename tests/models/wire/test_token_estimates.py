@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.models.wire.token_estimates import source, tokens
-from fullbench.models.wire.token_estimates import estimate
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
 from fullbench.core.picture import Picture
+from fullbench.models.wire.token_estimates import estimate, source, tokens
 from tests.models.conftest import noise
 
 KNOWN = [

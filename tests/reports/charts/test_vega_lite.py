@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fullbench.errors import InputError, MissingExtra
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
+from fullbench.errors import InputError, MissingExtra
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.vega_lite import FONTS, chart, inline, narrowed, png, svg, write_chart
 from fullbench.reports.translated_tables import localised

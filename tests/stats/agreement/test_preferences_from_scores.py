@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import minmax_scale
 
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.preferences_from_scores import min_max, normalised_pairs, outcomes, preference_accuracy, threshold_curve
+from fullbench.stats.agreement.preferences_from_scores import (
+    min_max,
+    normalised_pairs,
+    outcomes,
+    preference_accuracy,
+    threshold_curve,
+)
 
 pairs = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=40)
 

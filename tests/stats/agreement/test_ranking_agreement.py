@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.ranking_agreement import edit_distance, exact_match, mean_edit_distance, mean_rank_correlation, rank_correlation, top_match
+from fullbench.stats.agreement.ranking_agreement import (
+    edit_distance,
+    exact_match,
+    mean_edit_distance,
+    mean_rank_correlation,
+    rank_correlation,
+    top_match,
+)
 
 ORDERS = st.permutations(list("ABCDEF"))
 

@@ -40,7 +40,9 @@ def test_class_scores_are_sklearns(pairs):
             theirs = name(truth, given_, average=average, zero_division=0)
             assert point(ours(by_size), given_, truth) == pytest.approx(theirs, abs=1e-12)
     assert point(weighted_statistics.share_equal, given_, truth) == pytest.approx(metrics.accuracy_score(truth, given_))
-    assert point(weighted_statistics.absolute_error, given_, truth) == pytest.approx(metrics.mean_absolute_error(truth, given_))
+    assert point(weighted_statistics.absolute_error, given_, truth) == pytest.approx(
+        metrics.mean_absolute_error(truth, given_)
+    )
 
 
 @given(PAIRS)
@@ -48,7 +50,9 @@ def test_kappas_are_sklearns(pairs):
     x, y = np.array(pairs).T
     assume(len(set(x) | set(y)) > 1)
     labels = np.arange(1, 6)
-    assert point(weighted_statistics.cohen, x, y) == pytest.approx(metrics.cohen_kappa_score(x, y, labels=labels), abs=1e-9)
+    assert point(weighted_statistics.cohen, x, y) == pytest.approx(
+        metrics.cohen_kappa_score(x, y, labels=labels), abs=1e-9
+    )
     theirs = metrics.cohen_kappa_score(x, y, labels=labels, weights="quadratic")
     assert point(weighted_statistics.quadratic, x, y) == pytest.approx(theirs, abs=1e-9)
 
@@ -58,10 +62,18 @@ def test_kappas_are_sklearns(pairs):
 @pytest.mark.parametrize(
     "statistic",
     [
-        weighted_statistics.pearson, weighted_statistics.spearman, weighted_statistics.kendall, weighted_statistics.cohen, weighted_statistics.quadratic, weighted_statistics.f1(False),
-        weighted_statistics.f1(True), weighted_statistics.precision(False), weighted_statistics.recall(False), weighted_statistics.absolute_error,
+        weighted_statistics.pearson,
+        weighted_statistics.spearman,
+        weighted_statistics.kendall,
+        weighted_statistics.cohen,
+        weighted_statistics.quadratic,
+        weighted_statistics.f1(False),
+        weighted_statistics.f1(True),
+        weighted_statistics.precision(False),
+        weighted_statistics.recall(False),
+        weighted_statistics.absolute_error,
     ],
-)  # fmt: skip
+)
 def test_a_weight_is_a_number_of_rows(statistic, pairs, times):
     pairs, times = pairs[: len(times)], np.array(times[: len(pairs)])
     x, y = np.array(pairs, float).T

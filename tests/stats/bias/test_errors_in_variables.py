@@ -10,9 +10,9 @@ import pytest
 import statsmodels.api as sm
 
 from fullbench.errors import Undefined
-from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
-from fullbench.stats.bias.latent_scale import felt
 from fullbench.stats.bias.errors_in_variables import BOUNDS, KNOWN, Votes, effects
+from fullbench.stats.bias.latent_scale import felt
+from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
 
 ASKED = ("words", "own", "shift")
 CLEAN = {

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import absolute_error, pearson
+from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Sample, bootstrap, bootstrap_groups
 from fullbench.stats.intervals.cluster_intervals import ONE_ITEM
 from fullbench.stats.intervals.share_intervals import wilson

@@ -10,7 +10,15 @@ from statsmodels.stats.proportion import proportion_confint
 
 from fullbench.errors import Undefined
 from fullbench.stats.intervals.bootstrap import Sample, left_out
-from fullbench.stats.intervals.cluster_intervals import NO_SPREAD, ONE_ITEM, Spread, around, cluster_mean, p_of_zero, unseen
+from fullbench.stats.intervals.cluster_intervals import (
+    NO_SPREAD,
+    ONE_ITEM,
+    Spread,
+    around,
+    cluster_mean,
+    p_of_zero,
+    unseen,
+)
 from fullbench.stats.intervals.weighted_statistics import mean
 
 

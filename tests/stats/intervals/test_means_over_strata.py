@@ -22,7 +22,9 @@ def test_it_is_the_mean_of_the_groups_own_figures():
 
 
 def test_a_group_without_the_figure_is_left_out():
-    found = mean_of_groups(weighted_statistics.pearson, list("aaaabbbb"), [1, 2, 3, 4, 7, 7, 7, 7], [1, 2, 3, 5, 1, 2, 3, 4])
+    found = mean_of_groups(
+        weighted_statistics.pearson, list("aaaabbbb"), [1, 2, 3, 4, 7, 7, 7, 7], [1, 2, 3, 5, 1, 2, 3, 4]
+    )
     assert found.method.startswith("mean of 1 groups")
     assert found.n == 4
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fullbench.errors import Undefined
-from fullbench.stats.peer_review.list_disorder import inversions, longest_increasing, pattern_entropy, permutation_entropy, subsequence_entropy, true_ranks
+from fullbench.stats.peer_review.list_disorder import (
+    inversions,
+    longest_increasing,
+    pattern_entropy,
+    permutation_entropy,
+    subsequence_entropy,
+    true_ranks,
+)
 
 lists = st.lists(st.integers(-5, 5), min_size=1, max_size=8)
 

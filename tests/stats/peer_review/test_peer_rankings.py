@@ -11,7 +11,18 @@ from scipy.optimize import approx_fprime
 from fullbench.errors import Undefined
 from fullbench.stats.peer_review import peer_rankings as module
 from fullbench.stats.peer_review.equation_variants import consistent_weights, reversed_weights
-from fullbench.stats.peer_review.peer_rankings import Peers, grades, influence, pico, prd, scaled, single, uniform, upme, weighted
+from fullbench.stats.peer_review.peer_rankings import (
+    Peers,
+    grades,
+    influence,
+    pico,
+    prd,
+    scaled,
+    single,
+    uniform,
+    upme,
+    weighted,
+)
 
 
 def pool(size=5, images=8, seed=0):

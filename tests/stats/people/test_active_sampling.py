@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.all_commands import app
 from fullbench.stats.people.active_sampling import chances, doubt, drawn_order, leverage
-from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from fullbench.stats.ratings.bradley_terry_solver import newton
+from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 
 POPULAR = np.array([8, 8, 4, 2, 1, 1]) / 24
 STRENGTHS = np.linspace(1, -1, 6)

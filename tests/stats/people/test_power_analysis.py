@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.all_commands import app
-from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from fullbench.stats.people.power_analysis import Votes, explained
+from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from tests.stats.worlds import POINTS, World, sampled
 
 

@@ -10,9 +10,9 @@ import pytest
 from scipy import optimize
 
 from fullbench.errors import Undefined
-from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from fullbench.stats.people.prediction_powered import corrected_mean
 from fullbench.stats.ratings.bradley_terry import bradley_terry
+from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from tests.stats.worlds import POINTS, World, sampled
 
 NAN = float("nan")

@@ -7,10 +7,10 @@ import pytest
 import statsmodels.api as sm
 
 from fullbench.core.estimate import Estimate
+from fullbench.stats.ratings.bradley_terry import rate
 from fullbench.stats.ratings.match_counts import Battles
 from fullbench.stats.ratings.penalised_ratings import penalised, rate_everyone
 from fullbench.stats.ratings.rank_ranges import ranks_of, ranks_of_estimates
-from fullbench.stats.ratings.bradley_terry import rate
 
 
 def battles(draw, items, theta, between=0.5):

@@ -7,9 +7,9 @@ import resource
 import numpy as np
 import pytest
 
+from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
 from fullbench.stats.ratings.match_counts import Battles
 from fullbench.stats.ratings.penalised_ratings import Everyone, rate_everyone
-from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
 from fullbench.stats.ratings.rank_ranges import ranks_of
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fullbench.stats.ratings.match_counts import Battles
-from fullbench.stats.ratings.elo import elo_in_order
 from fullbench.stats.ratings.bradley_terry import bradley_terry, bradley_terry_of_wins, rate
+from fullbench.stats.ratings.elo import elo_in_order
+from fullbench.stats.ratings.match_counts import Battles
 from fullbench.stats.ratings.rating_diagnostics import cycles, foreseen, separability, win_rates_against
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from fullbench.errors import Undefined
-from fullbench.stats.ratings.match_counts import Battles
 from fullbench.stats.ratings.bradley_terry import bradley_terry, rate
+from fullbench.stats.ratings.match_counts import Battles
 from fullbench.stats.ratings.tie_models import expected, fit
 
 

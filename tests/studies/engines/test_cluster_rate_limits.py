@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench import Prompt
-from fullbench.errors import InputError, MissingExtra, ModelError
-from fullbench.models.net.rate_limits import CEILING, kept_by
-from fullbench.models.net.circuit_breaker import Provider
 from fullbench.core.item import Turn
+from fullbench.errors import InputError, MissingExtra, ModelError
+from fullbench.models.net.circuit_breaker import Provider
+from fullbench.models.net.rate_limits import CEILING, kept_by
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines.cluster_rate_limits import LEASE, SILENT, Branch, LeasedPace, Office
 from tests.fake_server import FakeServer

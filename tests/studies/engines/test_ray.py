@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Response, Score, Verdict
+from fullbench.core.call import Call
 from fullbench.errors import EngineError, ModelError
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.call import Call
 from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.run.study_run import Conductor
 from fullbench.studies.engines import Budget, Engine, Stop, Tally
 from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.study_run import Conductor
 from fullbench.studies.study_file import Study
 from tests.fake_server import FakeServer
 from tests.making import png

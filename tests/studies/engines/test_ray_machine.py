@@ -147,9 +147,12 @@ def test_a_picture_goes_once_to_a_machine_however_many_judges_see_it_there(stack
     joined = stack.enter_context(engine(f"ray:{cluster.address}"))
     before = machine.received()
     hear(
-        [judge_and_model_specs.judge(spec) for spec in judges.values()], lambda _: showing(pictures), ledger, engine=joined,
+        [judge_and_model_specs.judge(spec) for spec in judges.values()],
+        lambda _: showing(pictures),
+        ledger,
+        engine=joined,
         specs=judges,
-    )  # fmt: skip
+    )
     received = machine.received() - before
     assert len(list(ledger.verdicts())) == 3 * SHOWN * len(pictures)
     # Replies, what the cluster says of itself, and that uploads arrived, come over the same cable.

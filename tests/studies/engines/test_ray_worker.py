@@ -21,8 +21,8 @@ from fullbench import Case, Item, Response, Score
 from fullbench.errors import EngineError, ModelError
 from fullbench.judges.baselines import length
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.engines import remade, wants_gpu
 from fullbench.studies.engines import ray_worker as worker_module
+from fullbench.studies.engines import remade, wants_gpu
 from fullbench.studies.engines.cluster_rate_limits import Branch, Office
 from fullbench.studies.engines.ray_worker import AHEAD, MOST_AHEAD, Turn, Worker
 from fullbench.version import build

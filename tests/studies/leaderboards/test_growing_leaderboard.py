@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fullbench.benchmarks.visit_bench.wording import judge as visit_judge
-from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import boards
 from fullbench.analysis.boards.matches_from_verdicts import settle
-from fullbench.ledger.ledger import Ledger
-from fullbench.models.local.offline_models import OfflineModel
+from fullbench.benchmarks.visit_bench.wording import judge as visit_judge
 from fullbench.core.call import Usage
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
+from fullbench.models.local.offline_models import OfflineModel
 from fullbench.stats.ratings.next_match import Design
 from fullbench.studies.engines import Budget, Stop
 from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Pool, uniform
@@ -184,8 +184,8 @@ def test_a_gain_is_what_a_match_takes_off_the_variance():
 def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monkeypatch):
     """A server that charges a cent a call: with ten cents, answering eight items leaves two for judging."""
     from fullbench.core.model import Reply
-    from fullbench.studies.leaderboards import leaderboard_display, leaderboard_from_options
     from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.leaderboards import leaderboard_display, leaderboard_from_options
 
     class Priced(OfflineModel):
         def answer(self, prompts):

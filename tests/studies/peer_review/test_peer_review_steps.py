@@ -14,23 +14,23 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.synthetic.contestants import contestants
-from fullbench.synthetic.sample_items import sample
-from fullbench.synthetic.truth import PictureTruth
+from fullbench.core.case import Case
+from fullbench.core.item import INSTRUCTED, Item, Turn
+from fullbench.core.model import Reply
+from fullbench.core.response import Response
+from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.errors import InputError
+from fullbench.files.picture_folders import Pictures
 from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.local.offline_models import OfflineModel
-from fullbench.core.case import Case
-from fullbench.core.rubric import CORRECTNESS, VISUAL
-from fullbench.core.item import INSTRUCTED, Item, Turn
-from fullbench.core.model import Reply
-from fullbench.core.response import Response
+from fullbench.studies.exchange.rerender_prompts import sent
 from fullbench.studies.judge_and_model_specs import correlation
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
-from fullbench.files.picture_folders import Pictures
-from fullbench.studies.exchange.rerender_prompts import sent
+from fullbench.synthetic.contestants import contestants
+from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.truth import PictureTruth
 
 KNOWN = sample(7, 6)
 IMAGES = {one.item.id: one.item.pictures[0] for one in KNOWN}

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from fullbench.columns.column_builder import columns_of
+from fullbench.core.record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.record import Record
-from fullbench.studies.run.study_run import Conductor
 from fullbench.studies.engines.interrupt_handling import Stop
 from fullbench.studies.run.columns_from_stream import read
+from fullbench.studies.run.study_run import Conductor
 from fullbench.studies.study_file import Study
 
 

@@ -16,13 +16,13 @@ from fullbench import Case, Choice, Item, Real, Response, Score
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
-from fullbench.studies.run.progress_display import LineWatch
 from fullbench.studies.judge_and_model_specs import judge as judge_of
+from fullbench.studies.run.progress_display import LineWatch
 from fullbench.training.critic import light_critic
-from fullbench.training.critic.data.prompts import Asking
 from fullbench.training.critic.critic_metadata import Critic
-from fullbench.training.critic.light_critic import measures
+from fullbench.training.critic.data.prompts import Asking
 from fullbench.training.critic.data.scored_answers import Scored
+from fullbench.training.critic.light_critic import measures
 from tests.training.critic.making import files, options
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "mllm-as-a-judge"
@@ -136,7 +136,10 @@ def test_names_follow_the_weights():
     one, two = np.zeros(light_critic.SIZE + light_critic.BENDS), np.zeros(light_critic.SIZE + light_critic.BENDS)
     two[5] = 1e-9
     bending = light_critic.Bending.of(np.zeros((2, 1)), 0)
-    assert light_critic.LightJudge("c", critic, one, bending).name != light_critic.LightJudge("c", critic, two, bending).name
+    assert (
+        light_critic.LightJudge("c", critic, one, bending).name
+        != light_critic.LightJudge("c", critic, two, bending).name
+    )
 
 
 EN = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

@@ -6,12 +6,12 @@ import warnings
 
 import pytest
 
-from fullbench.training.critic.data.tensors import collate
 from fullbench.training.critic.data.encoding import Encoder, encode
-from fullbench.training.critic.fit.training_loop import Loop
+from fullbench.training.critic.data.tensors import collate
 from fullbench.training.critic.fit.objectives import Preference, Words
-from fullbench.training.critic.training_settings import Settings
+from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.train_critic import before
+from fullbench.training.critic.training_settings import Settings
 from tests.training.critic import tiny
 from tests.training.critic.fit.test_training_loop import ASKING, loaded, scored
 

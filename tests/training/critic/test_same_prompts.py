@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
 from fullbench.judges.critic_prompts import RULES, wording
-from fullbench.training.critic.data.prompts import Asking
+from fullbench.training.critic.critic_judge import CutJudge
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.encoding import Encoder
-from fullbench.training.critic.critic_judge import CutJudge
+from fullbench.training.critic.data.prompts import Asking
 from fullbench.training.critic.data.scored_answers import from_files, scored
 from tests.journeys.commands import write_rows
 

@@ -8,7 +8,15 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import DBAPIError
 
 from fullbench.errors import InputError
-from fullbench.web.accounts import audit_log, invitations, sign_in_protection, passwords, sessions, account_tables, users
+from fullbench.web.accounts import (
+    account_tables,
+    audit_log,
+    invitations,
+    passwords,
+    sessions,
+    sign_in_protection,
+    users,
+)
 from fullbench.web.database import reading, writing
 from fullbench.web.page_access import SESSION
 from tests.web.conftest import PASSWORD, Visitor, person, signed_in

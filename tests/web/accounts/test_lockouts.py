@@ -80,7 +80,9 @@ def test_an_address_that_is_used_up_stays_open_to_those_who_are_known_there(site
     with Browser(site.url, HOME) as known, Browser(site.url, HOME) as sprayer, Browser(site.url, HOME) as new:
         assert known.sign_in("ann") == 303
         known.sign_out()
-        answers = [sprayer.sign_in(f"name{number}", "a guess") for number in range(sign_in_protection.ADDRESS_LIMIT + 1)]
+        answers = [
+            sprayer.sign_in(f"name{number}", "a guess") for number in range(sign_in_protection.ADDRESS_LIMIT + 1)
+        ]
         assert answers == [401] * sign_in_protection.ADDRESS_LIMIT + [429]
         assert new.sign_in("eve") == 429
         assert known.sign_in("ann") == 303

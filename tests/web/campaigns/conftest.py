@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fullbench import Item, Response
-from fullbench.web.database import engine_for, upgrade, writing
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.database import engine_for, upgrade, writing
 
 
 @pytest.fixture

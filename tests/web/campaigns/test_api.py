@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from fullbench.web.accounts import api_tokens
-from fullbench.web.database import writing
 from fullbench.web.campaigns.votes.task_queue import GONE
+from fullbench.web.database import writing
 from tests.web.conftest import Visitor, person
 
 STUDY = {

@@ -7,9 +7,9 @@ import statistics
 import pytest
 
 from fullbench import Item, Response
-from fullbench.web.database import writing
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.database import writing
 from tests.browsing import PATIENCE
 from tests.waiting import until
 from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401

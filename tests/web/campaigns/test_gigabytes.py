@@ -17,10 +17,10 @@ import httpx2 as httpx
 import pytest
 from PIL import Image
 
-from fullbench.web.database import reading
-from fullbench.web.page_access import SESSION
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.votes.vote_quality import progress
+from fullbench.web.database import reading
+from fullbench.web.page_access import SESSION
 from tests.web.conftest import Live, start_live
 
 PIECE = 4 * 1024 * 1024

@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app as cli
 from fullbench.errors import InputError
-from fullbench.web.database import reading, writing
-from fullbench.web.campaigns import group_links, campaigns
+from fullbench.web.campaigns import campaigns, group_links
 from fullbench.web.campaigns.group_links import GroupLink
+from fullbench.web.database import reading, writing
 from tests.browsing import PATIENCE, follow
-from tests.web.conftest import Visitor
 from tests.web.campaigns.conftest import pair, study_of
 from tests.web.campaigns.test_scenario import leases, moved_on
+from tests.web.conftest import Visitor
 
 
 def linked(engine, **wishes):

@@ -7,12 +7,12 @@ import shutil
 
 import pytest
 
-from fullbench.errors import InputError
 from fullbench.core import plugin_entry_points
-from fullbench.web.database import writing
-from fullbench.web.campaigns.tasks import guidelines
+from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.tasks import guidelines
 from fullbench.web.campaigns.tasks.task_kinds import kinds
+from fullbench.web.database import writing
 from tests.web.campaigns.test_pages import content, field, study
 
 SCALES = {"score": ["1", "2", "3", "4", "5"], "rate": [str(n) for n in range(1, 11)], "agree": list("12345")}

@@ -10,15 +10,15 @@ from PIL import Image
 from sqlalchemy import select
 
 from fullbench import Item, Response
-from fullbench.web.database import reading, writing
-from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.votes.task_queue import Desk
 from fullbench.web.campaigns.campaign_tables import adjudications, members
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.campaigns.votes import task_queue, vote_storage
+from fullbench.web.campaigns.votes.task_queue import Desk
+from fullbench.web.database import reading, writing
 from tests.browsing import PATIENCE, follow, new_page
-from tests.web.conftest import add_person
 from tests.web.campaigns.conftest import study_of
+from tests.web.conftest import add_person
 
 
 @pytest.fixture

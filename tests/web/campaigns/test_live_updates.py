@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fullbench.web.campaigns import live_updates
 from fullbench.web.database import reading, writing
 from fullbench.web.live_events import since
-from fullbench.web.campaigns import live_updates
 
 
 def test_every_change_is_news_however_soon_it_follows_another(engine):

@@ -8,9 +8,9 @@ import re
 import pytest
 from sqlalchemy import select
 
-from fullbench.web.database import writing
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import tasks
+from fullbench.web.database import writing
 from tests.browsing import PATIENCE
 from tests.web.campaigns.conftest import pair
 from tests.web.results.test_look import SIGNED_IN, looked_at

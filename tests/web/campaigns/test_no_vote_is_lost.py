@@ -10,16 +10,16 @@ from fullbench.web.accounts import sessions
 from fullbench.web.accounts.account_tables import sessions as sessions_table
 from fullbench.web.accounts.account_tables import users as users_table
 from fullbench.web.accounts.users import COLUMNS, of_row
-from fullbench.web.database import reading, writing
-from fullbench.web.page_access import SESSION
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import votes
+from fullbench.web.database import reading, writing
+from fullbench.web.page_access import SESSION
 from tests.browsing import PATIENCE
 from tests.waiting import until
-from tests.web.conftest import start_live
 from tests.web.campaigns.conftest import pair
 from tests.web.campaigns.test_pages import content
 from tests.web.campaigns.test_scenario import leases, moved_on
+from tests.web.conftest import start_live
 
 
 class Desk:

@@ -9,21 +9,21 @@ import pytest
 from sqlalchemy import select
 
 from fullbench import Item, Picture, Response, Score, Verdict
+from fullbench.core.case import Case
 from fullbench.files.item_files import read_rows
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.case import Case
 from fullbench.web.accounts.account_tables import users
 from fullbench.web.app import create_app
-from fullbench.web.database import reading, writing
-from fullbench.web.campaigns.votes import vote_export
 from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.votes import vote_export
 from fullbench.web.campaigns.votes.counted_votes import contents
+from fullbench.web.database import reading, writing
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.catalogue.catalogue_updater import update
 from fullbench.web.site_settings import Settings
 from tests.making import png
-from tests.web.conftest import signed_in
 from tests.web.campaigns.test_pages import field, vote
+from tests.web.conftest import signed_in
 
 ITEMS = [{"id": f"q{n}", "question": f"What is {n}? 几？", "pictures": ["a.png"]} for n in range(4)]
 ANSWERS = [

@@ -7,12 +7,12 @@ import re
 import pytest
 
 from fullbench import Item, Picture, Response
-from fullbench.web.database import writing
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
+from fullbench.web.database import writing
 from tests.making import png
-from tests.web.conftest import signed_in
 from tests.web.campaigns.conftest import pair
+from tests.web.conftest import signed_in
 
 HIDDEN = ("secret-contestant", "another-contestant", "hidden-judge", "item-number")
 PICTURE = Picture.of(png())

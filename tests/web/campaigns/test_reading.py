@@ -10,13 +10,13 @@ from PIL import Image
 
 from fullbench import Item, Response
 from fullbench.web import picture_serving
-from fullbench.web.database import writing
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.database import writing
 from tests.waiting import until
-from tests.web.conftest import add_person
 from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
 from tests.web.campaigns.test_scenario import leases, moved_on
+from tests.web.conftest import add_person
 
 LONG = "\n\n".join(f"Paragraph {number} of an answer that goes on." for number in range(80))
 MARKED = "**Four.**\n\n| colour | count |\n|---|---|\n| blue | 4 |\n\nThat is $\\frac{4}{4}$."

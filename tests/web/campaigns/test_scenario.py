@@ -8,11 +8,11 @@ import pytest
 from PIL import Image, ImageDraw
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import reading
 from fullbench.web.campaigns.campaign_tables import slots, votes
+from fullbench.web.database import reading
 from tests.browsing import PATIENCE, follow
-from tests.web.conftest import start_live
 from tests.web.campaigns.test_organise import lines
+from tests.web.conftest import start_live
 from tests.web.screenshots import shoot
 
 COUNT = 4
@@ -284,8 +284,8 @@ def test_a_task_that_comes_while_a_vote_is_on_its_way_stays_in_view(site, enter,
 @pytest.mark.parametrize("site", ["sqlite"], indirect=True)
 def test_every_kind_by_keys(site, enter, axe, tmp_path):
     """All kinds of task, filled in with the keyboard and looked at with axe."""
-    from fullbench.web.database import writing
     from fullbench.web.campaigns import campaigns
+    from fullbench.web.database import writing
     from tests.web.campaigns.test_pages import content
 
     pressed = {

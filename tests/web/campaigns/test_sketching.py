@@ -11,12 +11,12 @@ from sqlalchemy import delete, func, select
 
 from fullbench import Item, Response
 from fullbench.web.accounts.account_tables import sessions as sessions_table
-from fullbench.web.database import reading, writing
-from fullbench.web.campaigns.create import effort_estimate, campaign_from_data
-from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.create.campaign_from_data import Material
-from fullbench.web.campaigns.campaigns import Plan, Study
 from fullbench.web.campaigns.campaign_tables import studies
+from fullbench.web.campaigns.campaigns import Plan, Study
+from fullbench.web.campaigns.create import campaign_from_data, effort_estimate
+from fullbench.web.campaigns.create.campaign_from_data import Material
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.database import reading, writing
 from tests.browsing import PATIENCE, new_page
 from tests.making import png
 from tests.web.campaigns.test_organise import lines
@@ -34,7 +34,9 @@ def test_hours_and_pay_come_of_the_votes_and_the_seconds_of_each():
     assert takes.cost == (pytest.approx(12 * 120 * 65 / 3600), pytest.approx(12 * 200 * 65 / 3600))
     by_votes = effort_estimate.forecast(study, 40, [WORDS], [10, 20, 30, 40, 50], pay=0)
     assert (by_votes.seconds, by_votes.cost) == (30, (0, 0))
-    assert effort_estimate.forecast(study, 40, [WORDS], [10, 20]).seconds == pytest.approx(65)  # two votes say too little
+    assert effort_estimate.forecast(study, 40, [WORDS], [10, 20]).seconds == pytest.approx(
+        65
+    )  # two votes say too little
 
 
 def test_a_sketch_keeps_no_study_and_says_what_is_wrong(app, organiser):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 
 
 def fill(path: Path, *, contestants: int, judges: int, items: int, pairs: int = 10) -> Path:

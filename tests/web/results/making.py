@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import combinations, permutations
 from pathlib import Path
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import Case
@@ -15,6 +14,7 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 from tests.making import png
 
 HOSTILE = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.web.database import writing
 from fullbench.web.campaigns import campaigns
+from fullbench.web.database import writing
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.site_settings import Settings
 from tests.web.api.test_api import Script

@@ -17,11 +17,11 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.studies.run.judge_cases import hear
 from fullbench.web.database import reading
 from fullbench.web.results.boards import judge_cards
+from fullbench.web.results.boards.board_store import board_name
 from fullbench.web.results.catalogue import fill_catalogue
 from fullbench.web.results.lists import verdict_list
-from fullbench.web.results.site import static_site
-from fullbench.web.results.boards.board_store import board_name
 from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.results.site import static_site
 from fullbench.web.results.site.page_urls import judge_name
 from tests.audit.test_succession import WORTH, play
 from tests.waiting import until

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 from tests.browsing import PATIENCE, follow
 from tests.web.conftest import start_live
 from tests.web.results import making

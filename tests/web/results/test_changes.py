@@ -11,9 +11,9 @@ from sqlalchemy import func, select
 
 from fullbench import Case, Choice, Failure, Item, Ledger, Response, Usage, Verdict
 from fullbench.web.database import reading
-from fullbench.web.results.catalogue import flag_counts, catalogue_tables
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue import catalogue_tables, flag_counts
 from fullbench.web.results.catalogue.catalogue_updater import update
+from fullbench.web.results.catalogue.verdict_flags import FLAGS
 
 STUDIES = ("legs", "wings")
 
@@ -42,7 +42,9 @@ def content(engine) -> dict[str, object]:
     with reading(engine) as connection:
         names = {row.id: row.name for row in connection.execute(select(catalogue_tables.names))}
         c, v = catalogue_tables.counts.c, catalogue_tables.verdicts.c
-        boards = {row.name: (row.kind, orjson.loads(row.body)) for row in connection.execute(select(catalogue_tables.boards))}
+        boards = {
+            row.name: (row.kind, orjson.loads(row.body)) for row in connection.execute(select(catalogue_tables.boards))
+        }
         counted = select(c.study_id, c.judge_id, c.criterion_id, c.fault, func.sum(c.n)).where(c.contestant_id == 0)
         counts = {
             (*(names[number] for number in row[:3]), row[3]): int(row[4])
@@ -67,7 +69,9 @@ def content(engine) -> dict[str, object]:
             for flag, n in zip(FLAGS, some, strict=True)
         }
         assert any(flagged.values())
-        titles = sorted(map(tuple, connection.execute(select(catalogue_tables.items.c.name, catalogue_tables.items.c.title))))
+        titles = sorted(
+            map(tuple, connection.execute(select(catalogue_tables.items.c.name, catalogue_tables.items.c.title)))
+        )
     return {"boards": boards, "counts": counts, "verdicts": verdicts, "titles": titles}
 
 

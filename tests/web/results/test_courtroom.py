@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.site import static_site
 from fullbench.web.results.site.page_urls import voice_name
 from tests.web.conftest import start_live

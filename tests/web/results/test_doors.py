@@ -11,12 +11,12 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.site_settings import Settings

@@ -9,12 +9,12 @@ from itertools import combinations
 
 import pytest
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.catalogue import catalogue_updater

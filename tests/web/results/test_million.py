@@ -18,10 +18,11 @@ from sqlalchemy import func, select
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.results.lists import case_list, case_list as case_rows, verdict_list
-from fullbench.web.results.catalogue import fill_catalogue, catalogue_tables
-from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
 from fullbench.web.results.catalogue.row_helpers import get_state
+from fullbench.web.results.lists import case_list, verdict_list
+from fullbench.web.results.lists import case_list as case_rows
+from fullbench.web.results.lists.verdict_filters import Filter
 from tests.web.conftest import start_live
 
 VERDICTS = int(os.environ.get("FULLBENCH_TEST_VERDICTS", "60000"))
@@ -86,7 +87,9 @@ def test_a_catalogue_whose_filler_was_killed_holds_the_ledger_once(ledger, datab
             found[where, who, not fault] += n
         assert found == expected
         assert fill_catalogue.progress(connection, Ledger(path, read_only=True)).percent == 100
-        counted = sum(verdict_list.count(connection, Filter(study=name)).n for name in {name for name, _, _ in expected})
+        counted = sum(
+            verdict_list.count(connection, Filter(study=name)).n for name in {name for name, _, _ in expected}
+        )
         assert counted == expected.total()
     assert 0 < added < expected.total()
     assert spent / added < 6 * written / expected.total(), "filling costs a few times what writing costs"

@@ -8,7 +8,7 @@ from sqlalchemy import delete
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading, writing
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue import fill_catalogue, catalogue_updater, catalogue_tables
+from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, fill_catalogue
 from tests.web.results import making
 
 

@@ -10,16 +10,16 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from sqlalchemy import select
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Usage
-from fullbench.web.database import writing
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns import campaigns
+from fullbench.web.database import writing
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue import panel_verdicts, catalogue_tables, catalogue_updater
+from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, panel_verdicts
 from fullbench.web.results.site.page_urls import Served
 from fullbench.web.site_settings import Settings
-from tests.web.conftest import signed_in
 from tests.web.campaigns.conftest import pair
+from tests.web.conftest import signed_in
 from tests.web.results import making
 from tests.web.results.making import HOSTILE
 
@@ -123,7 +123,9 @@ def some_case(viewer, query="ballot=choice%2Btie") -> str:
 def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, organiser):
     case = some_case(viewer)
     with writing(shown.state.engine) as connection:
-        query = select(catalogue_tables.items.c.name).join(catalogue_tables.cases, catalogue_tables.cases.c.item_id == catalogue_tables.items.c.id)
+        query = select(catalogue_tables.items.c.name).join(
+            catalogue_tables.cases, catalogue_tables.cases.c.item_id == catalogue_tables.items.c.id
+        )
         item = connection.execute(query.where(catalogue_tables.cases.c.key == case.rsplit("/", 1)[1])).scalars().first()
         made = campaigns.create(connection, campaigns.Plan("now", "pair"))
         campaigns.add(connection, made, [pair(item)])
@@ -147,7 +149,11 @@ def test_figures_by_tag_are_gone_when_people_begin_to_judge(shown, viewer):
     assert (by_task in before, anew in before) == (True, False)
     assert viewer.get("/?task=task:counting").text.count("data-tip") > 0
     with writing(shown.state.engine) as connection:
-        items = connection.execute(select(catalogue_tables.items.c.name).order_by(catalogue_tables.items.c.name).limit(1)).scalars().all()
+        items = (
+            connection.execute(select(catalogue_tables.items.c.name).order_by(catalogue_tables.items.c.name).limit(1))
+            .scalars()
+            .all()
+        )
         made = campaigns.create(connection, campaigns.Plan("begun", "pair"))
         campaigns.add(connection, made, [pair(item) for item in items])
     now = viewer.get(board).text

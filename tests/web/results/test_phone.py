@@ -45,7 +45,11 @@ def test_no_figure_lies_beyond_the_edge_and_no_chart_is_scrolled(browser, served
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     places = Served()
-    for address in (places.judge("steady"), "/judges", places.board(board_store.board_name("default", "steady", "overall"))):
+    for address in (
+        places.judge("steady"),
+        "/judges",
+        places.board(board_store.board_name("default", "steady", "overall")),
+    ):
         computed(page, address)
         # What is not laid out yet has no place that could be wrong.
         page.locator(".sheet").evaluate_all("all => all.forEach((one) => { one.style.contentVisibility = 'visible'; })")

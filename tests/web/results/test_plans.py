@@ -14,8 +14,9 @@ from sqlalchemy import event, select
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.results.lists import case_list, case_list as case_rows, case_facets, verdict_list
-from fullbench.web.results.catalogue import fill_catalogue, catalogue_tables
+from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
+from fullbench.web.results.lists import case_facets, case_list, verdict_list
+from fullbench.web.results.lists import case_list as case_rows
 from fullbench.web.results.lists.verdict_filters import Filter
 
 LISTS = {
@@ -73,7 +74,9 @@ def test_a_list_never_goes_through_all_verdicts(engine, what):
             count = verdict_list.count(connection, wanted)
             page = case_list.page(connection, wanted, count, order=order or "newest", **cursors)
             case_rows.case_rows(connection, page.meetings, page.matched)
-            case_facets.facets(connection, wanted, lambda asked: verdict_list.count(connection, asked), counting=not wanted.q)
+            case_facets.facets(
+                connection, wanted, lambda asked: verdict_list.count(connection, asked), counting=not wanted.q
+            )
 
         found = plans(connection, work)
     assert len(found) > 4
@@ -106,5 +109,7 @@ def test_a_search_finds_what_older_studies_and_judges_have(engine, ledger, study
             assert 0 < count.n <= min(most, expected)
         page = case_list.page(connection, wanted, count)
         m, n = catalogue_tables.meetings.c, catalogue_tables.names.c
-        theirs = select(n.name).join(catalogue_tables.meetings, m.study_id == n.id).where(m.id.in_(page.meetings)).distinct()
+        theirs = (
+            select(n.name).join(catalogue_tables.meetings, m.study_id == n.id).where(m.id.in_(page.meetings)).distinct()
+        )
         assert list(connection.execute(theirs).scalars()) == [study]

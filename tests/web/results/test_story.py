@@ -10,17 +10,17 @@ from statistics import fmean
 import pytest
 from PIL import Image
 
-from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.prompt_templates import Template
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompted import SLOTS, PromptedJudge
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
-from fullbench.web.results.pages import social_card
 from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.pages import social_card
 from fullbench.web.site_settings import Settings
 from tests.making import Talker, png
 from tests.web.conftest import Visitor

@@ -13,11 +13,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.verdict_columns import Columns, grouped
-from fullbench.analysis.estimate_cells import scale_of
-from fullbench.analysis.estimate_cells import Gaps
-from fullbench.analysis.views.member_verdicts import by_judges
+from fullbench.analysis.estimate_cells import Gaps, scale_of
 from fullbench.analysis.people.paired_verdicts_and_votes import blind
+from fullbench.analysis.views.member_verdicts import by_judges
+from fullbench.columns.verdict_columns import Columns, grouped
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table

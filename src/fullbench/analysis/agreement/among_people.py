@@ -8,13 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from fullbench.columns.verdict_columns import Columns
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.estimate_cells import Gaps
 from fullbench.analysis.people.joined_votes import form_of
 from fullbench.analysis.verdicts_from_columns import narrow
-from fullbench.core.estimate import Estimate
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict

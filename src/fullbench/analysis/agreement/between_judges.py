@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.verdict_columns import Columns, Ints, grouped
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.agreement.judges_with_people import SHAPES
 from fullbench.analysis.scope_text import OVERALL
+from fullbench.columns.verdict_columns import Columns, Ints, grouped
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fullbench.analysis.agreement.judges_with_people import (
+    FIGURES,
+    UNTAGGED,
+    Agreement,
+    Met,
+    agreements,
+    by_tag,
+    winner,
+)
 from fullbench.analysis.averages_over_groups import averages
-from fullbench.analysis.agreement.judges_with_people import FIGURES, UNTAGGED, Agreement, Met, agreements, by_tag, winner
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings, named
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, listed, word
 from fullbench.core.record import Pairing
 from fullbench.core.table import Cell, Table

@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from fullbench.columns.verdict_columns import Bools, Columns, Family, grouped
-from fullbench.errors import Undefined
 from fullbench.analysis.boards.matches_from_verdicts import settle
-from fullbench.analysis.scope_text import FROM
 from fullbench.analysis.people.paired_verdicts_and_votes import Floats, Ints, blind, named_parts, of_family
+from fullbench.analysis.scope_text import FROM
+from fullbench.columns.verdict_columns import Bools, Columns, Family, grouped
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, sentence
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.alternative_annotator_test import EPSILONS, ROWS, Replacement, alternative_annotator
 
 EPSILON = EPSILONS["trained"]

@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from fullbench.errors import InputError
-from fullbench.analysis.estimate_cells import Gaps
 from fullbench.analysis.agreement.judges_with_people import meet
+from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.ballot import Score, ballot
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.record import Pairing, Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
 from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Statistic

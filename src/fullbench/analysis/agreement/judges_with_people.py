@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import chain, permutations, product
 from typing import Any
 
-from fullbench.errors import Undefined
 from fullbench.analysis.people.joined_votes import Tally, joined_record
 from fullbench.analysis.views.member_verdicts import BY_PEOPLE, WAITS
 from fullbench.core.ballot import LETTERS
@@ -16,12 +15,13 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, sentence
 from fullbench.core.record import Pairing, Record
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.stats.agreement import two_raters as agree
+from fullbench.errors import Undefined
 from fullbench.stats.agreement import ranking_agreement
+from fullbench.stats.agreement import two_raters as agree
+from fullbench.stats.agreement.vote_consensus import VoteRule
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
-from fullbench.stats.agreement.vote_consensus import VoteRule
 
 ALL = "all"
 UNTAGGED = Note("judging.untagged", "untagged")
@@ -106,7 +106,9 @@ def _orders(
 
 
 def distance_of_orders(
-    marks: Sequence[float], other: Sequence[float], single: Callable[[str, str], float] = ranking_agreement.edit_distance
+    marks: Sequence[float],
+    other: Sequence[float],
+    single: Callable[[str, str], float] = ranking_agreement.edit_distance,
 ) -> float:
     """A figure of two rankings, over every way to break their ties.
 

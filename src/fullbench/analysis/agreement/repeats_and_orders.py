@@ -1,27 +1,26 @@
 """The same case heard again: how steady each judge is."""
 
-
 from __future__ import annotations
 
-
 from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
-from fullbench.columns.column_builder import columns_of
-from fullbench.columns.verdict_columns import Array, Columns, grouped
-from fullbench.errors import Undefined
+
+from fullbench.analysis import estimate_cells
 from fullbench.analysis.agreement.judges_with_people import SHAPES
+from fullbench.analysis.boards.matches_from_verdicts import Matches, means_by_order
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.analysis.views.member_verdicts import by_judges, waiting
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import Array, Columns, grouped
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, sentence, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.repeat_consistency import Steadiness, steadiness
-from dataclasses import dataclass
-from fullbench.analysis import estimate_cells
-from fullbench.analysis.boards.matches_from_verdicts import Matches, means_by_order
-from fullbench.core.estimate import Estimate
-
 
 BINS = 6
 MANY = 10
@@ -153,6 +152,7 @@ def _shares(steadied: Steadiness) -> Iterator[tuple[str, int]]:
 
 # -----------------------------------------------------------------------------
 # Pairs that were heard in both orders: does the ruling stay, and does the first place win?
+
 
 @dataclass(frozen=True, slots=True)
 class Position:

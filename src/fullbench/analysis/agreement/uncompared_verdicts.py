@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from fullbench.columns.verdict_columns import Columns, grouped, of_codes
 from fullbench.analysis.estimate_cells import scale_of
 from fullbench.analysis.verdicts_from_columns import responses_shown
+from fullbench.columns.verdict_columns import Columns, grouped, of_codes
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table

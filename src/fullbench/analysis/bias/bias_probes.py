@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.columns.column_builder import columns_of
-from fullbench.columns.verdict_columns import Columns, grouped
 from fullbench.analysis import estimate_cells
+from fullbench.analysis.agreement.judges_with_people import Met, order, winner
 from fullbench.analysis.bias import bias_regression
 from fullbench.analysis.bias.bias_finding import LEANS, Finding, corrected, percent
-from fullbench.analysis.agreement.judges_with_people import Met, order, winner
-from fullbench.core.estimate import Estimate
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import Columns, grouped
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.record import Pairing, Record
 from fullbench.core.response import LENGTHENS

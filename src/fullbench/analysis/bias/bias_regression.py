@@ -4,32 +4,28 @@ Length, its own family, leniency and the place shown are asked in one fit for sc
 of them explains is not laid to another, and so that people's own errors are not laid to the judge.
 """
 
-
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 import numpy as np
-from fullbench.analysis.agreement.judges_with_people import Met
-from fullbench.core.verdict import Verdict
-from fullbench.stats.array_checks import Floats, Ints
-from fullbench.stats.bias.errors_in_variables import Votes
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
 import numpy.typing as npt
-from fullbench.errors import Undefined
+
 from fullbench.analysis import estimate_cells
+from fullbench.analysis.agreement.judges_with_people import Met
 from fullbench.analysis.bias.bias_finding import LEANS, Finding, percent
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, sentence, word
 from fullbench.core.record import Record
 from fullbench.core.text import length_of
+from fullbench.core.verdict import Verdict
+from fullbench.errors import Undefined
 from fullbench.stats.agreement import two_raters as agree
+from fullbench.stats.array_checks import Floats, Ints
+from fullbench.stats.bias.errors_in_variables import BOUNDS, Effect, Votes, effects
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
-from fullbench.stats.bias.errors_in_variables import BOUNDS, Effect, effects
-
 
 # -----------------------------------------------------------------------------
 # What a judge said of responses or pairs beside people's votes on the same, as the columns that a fit takes.
@@ -141,6 +137,7 @@ def pairs(meetings: Met, judge: str) -> Rows | None:
 
 
 # -----------------------------------------------------------------------------
+
 
 def _finding(judge: str, named: tuple[str, str], effect: Effect, opening: str, leans: tuple[str, str]) -> Finding:
     one_vote, value = effect.way == BOUNDS, effect.estimate.value

@@ -116,7 +116,9 @@ def _agreement(places: Mapping[str, int], known: Mapping[str, Mapping[str, Cell]
     # Contestants that all share one place, here or elsewhere, have no order to compare.
     if len(places) < _FEWEST or len(set(places.values())) == 1 or len(set(ranks)) == 1:
         return []
-    rho = float(weighted_statistics.spearman(np.ones((1, len(places))), np.array([*places.values()], dtype=float), ranks)[0])
+    rho = float(
+        weighted_statistics.spearman(np.ones((1, len(places))), np.array([*places.values()], dtype=float), ranks)[0]
+    )
     return [
         Note(
             "about.rank",

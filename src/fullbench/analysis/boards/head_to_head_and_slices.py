@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.verdict_columns import Columns
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.boards.leaderboard import Board
 from fullbench.analysis.scope_text import mean_of
-from fullbench.core.estimate import Estimate
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.column_labels import headings, named
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 

@@ -8,16 +8,16 @@ from typing import cast
 
 import numpy as np
 
-from fullbench.columns.verdict_columns import Columns, Family
-from fullbench.errors import Undefined
 from fullbench.analysis.boards.leaderboard import rank_text
 from fullbench.analysis.boards.matches_from_verdicts import settle
-from fullbench.analysis.scope_text import from_family, place
 from fullbench.analysis.people.paired_verdicts_and_votes import of_family
+from fullbench.analysis.scope_text import from_family, place
+from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, sentence
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import Undefined
 from fullbench.stats.bias.reasons_for_disagreement import CAUSES, disagreements
 from fullbench.stats.ratings.joint_rating_model import Joint, Votes, joint
 from fullbench.stats.ratings.rank_ranges import ranks_of_estimates

@@ -3,47 +3,42 @@
 Every door shows these boards: the terminal, the report, the site, over a ledger or its export.
 """
 
-
 from __future__ import annotations
 
-
-from collections.abc import Iterator, Sequence
-from fullbench.analysis.boards.matches_from_verdicts import Matches
-from fullbench.analysis.views.member_verdicts import waiting_note
-from fullbench.core.note import Note
-from fullbench.stats.ratings.penalised_ratings import Everyone
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
+
 import numpy as np
 import numpy.typing as npt
+
+from fullbench.analysis.boards.matches_from_verdicts import CALLED, SAID, Codes, Matches, Rule, settle
+from fullbench.analysis.boards.win_shares_and_mean_marks import means_of, shared_by, won_against, won_by
+from fullbench.analysis.people.joined_votes import beside_people, joined
+from fullbench.analysis.scope_text import from_family, mean_heading, place
+from fullbench.analysis.views.member_verdicts import waiting, waiting_note
 from fullbench.columns.column_builder import columns_of
 from fullbench.columns.verdict_columns import STUDY, Columns, Family, grouped
-from fullbench.errors import Undefined
-from fullbench.analysis.people.joined_votes import beside_people, joined
-from fullbench.analysis.boards.matches_from_verdicts import CALLED, SAID, Codes, Matches, Rule, settle
-from fullbench.analysis.scope_text import from_family, mean_heading, place
-from fullbench.analysis.views.member_verdicts import waiting
-from fullbench.analysis.boards.win_shares_and_mean_marks import means_of, shared_by, won_against, won_by
-from fullbench.core.rubric import LESS_IS_BETTER
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, sentence, word
 from fullbench.core.record import Record
+from fullbench.core.rubric import LESS_IS_BETTER
 from fullbench.core.table import Cell, Table
-from fullbench.stats.ratings.match_counts import Battles
-from fullbench.stats.ratings.elo import elo
-from fullbench.stats.ratings.penalised_ratings import Everyone, rate_everyone
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.ratings.elo import elo
+from fullbench.stats.ratings.match_counts import Battles
+from fullbench.stats.ratings.penalised_ratings import Everyone, rate_everyone
 from fullbench.stats.ratings.rank_ranges import ranks_of, ranks_of_estimates
 from fullbench.stats.ratings.rating_diagnostics import cycles, separability
 from fullbench.stats.ratings.tie_models import Ties
 
-
 # -----------------------------------------------------------------------------
 # What a reader of a leaderboard must know: who is not linked to the rest by wins both ways, and what is left out.
+
 
 def outside(ratings: Everyone, names: Sequence[str]) -> Iterator[str]:
     """Who is not linked to the others by wins both ways, and who never met them."""

@@ -10,21 +10,21 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.column_builder import columns_of
-from fullbench.columns.verdict_columns import Columns
-from fullbench.errors import InputError, Undefined
 from fullbench.analysis import estimate_cells
-from fullbench.analysis.people.joined_votes import beside_people
 from fullbench.analysis.boards.leaderboard import Board, Settings, battles, board, boards, further_notes
 from fullbench.analysis.boards.matches_from_verdicts import RULES, Matches, Rows, one_judge
+from fullbench.analysis.people.joined_votes import beside_people
 from fullbench.analysis.scope_text import placed
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note, sentence, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.text import words_of
-from fullbench.stats.array_checks import Floats
+from fullbench.errors import InputError, Undefined
 from fullbench.stats.agreement.vote_consensus import VOTE_RULES
+from fullbench.stats.array_checks import Floats
 from fullbench.stats.ratings.rating_diagnostics import foreseen
 from fullbench.stats.ratings.style_control import lead, style_controlled
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from fullbench.columns.column_builder import columns_of, in_one
 from fullbench.columns.verdict_columns import Columns, grouped, is_constant
-from fullbench.errors import InputError
 from fullbench.core.note import Note
 from fullbench.core.record import Record
+from fullbench.errors import InputError
 
 Rule = Literal["mean", "both-agree", "majority", "each"]
 RULES: tuple[Rule, ...] = get_args(Rule)

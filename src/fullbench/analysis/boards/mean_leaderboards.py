@@ -8,16 +8,16 @@ from typing import cast
 
 import numpy as np
 
-from fullbench.columns.verdict_columns import Columns, Family
-from fullbench.analysis.people.joined_votes import beside_people, joined
 from fullbench.analysis.boards.leaderboard import Key, Settings, rank_text
+from fullbench.analysis.boards.win_shares_and_mean_marks import means_of
+from fullbench.analysis.people.joined_votes import beside_people, joined
 from fullbench.analysis.scope_text import mean_heading
 from fullbench.analysis.views.member_verdicts import waiting, waiting_note
-from fullbench.analysis.boards.win_shares_and_mean_marks import means_of
-from fullbench.core.rubric import LESS_IS_BETTER
-from fullbench.core.estimate import Estimate
+from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.core.rubric import LESS_IS_BETTER
 from fullbench.core.table import Cell, Table
 from fullbench.stats.ratings.rank_ranges import ranks_of_estimates
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.verdict_columns import Columns
 from fullbench.analysis.boards.leaderboard import Board, Key, Settings, board, rank_text
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table

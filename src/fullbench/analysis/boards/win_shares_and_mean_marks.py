@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fullbench.columns.verdict_columns import Columns
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.boards.matches_from_verdicts import Matches
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.estimate import Estimate
 
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, stdev
 
-from fullbench.errors import Undefined
 from fullbench.analysis.peer_review.ranking_methods import METHODS, Terms, consensus, in_order, nearness, scores
 from fullbench.analysis.peer_review.reviews_from_record import PARTS, Gamma, Reviews
-from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings, with_deviation
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
+from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.core.table import Cell, Table
+from fullbench.errors import Undefined
 
 SIZES = (5, 10, 25, 50, 100)
 SEEDS = (1, 2, 3, 4)

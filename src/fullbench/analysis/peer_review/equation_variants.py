@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fullbench.errors import Undefined
+from fullbench.analysis.peer_review.ground_truth import Truth
 from fullbench.analysis.peer_review.ranking_methods import Terms, consensus, in_order, nearness
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
-from fullbench.analysis.peer_review.ground_truth import Truth
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.errors import Undefined
 from fullbench.stats.peer_review.equation_variants import READINGS
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from fullbench.analysis.people.joined_votes import joined_record
 from fullbench.analysis.peer_review.reviews_from_record import TRUTHS
+from fullbench.analysis.people.joined_votes import joined_record
 from fullbench.analysis.scope_text import OVERALL
-from fullbench.core.rubric import VISUAL
 from fullbench.core.note import Note
 from fullbench.core.record import Record
+from fullbench.core.rubric import VISUAL
 from fullbench.core.verdict import PEOPLE, Verdict
 
 Pair = tuple[str, str, str]

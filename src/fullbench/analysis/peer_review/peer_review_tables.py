@@ -8,25 +8,25 @@ from functools import partial
 from itertools import pairwise
 from statistics import fmean
 
-from fullbench.errors import Undefined
 from fullbench.analysis import all_tables
-from fullbench.analysis.peer_review.reviewer_accuracy import accuracy
-from fullbench.analysis.peer_review.reviewer_biases import biases
-from fullbench.analysis.peer_review.weight_convergence import convergence, elsewhere, nearing
+from fullbench.analysis.peer_review.distance_to_truth import ablation, gammas, near, number, sizes
+from fullbench.analysis.peer_review.equation_variants import readings
+from fullbench.analysis.peer_review.ground_truth import Truth, in_this_order, truth_of
 from fullbench.analysis.peer_review.ranking_bootstrap import interval, order
 from fullbench.analysis.peer_review.ranking_methods import METHODS, ROBUST, Terms, consensus, scores
-from fullbench.analysis.peer_review.distance_to_truth import ablation, gammas, near, number, sizes
+from fullbench.analysis.peer_review.reviewer_accuracy import accuracy
+from fullbench.analysis.peer_review.reviewer_biases import biases
 from fullbench.analysis.peer_review.reviewers_with_people import against_people
-from fullbench.analysis.peer_review.equation_variants import readings
 from fullbench.analysis.peer_review.reviews_from_record import PARTS, TRUTHS, Gamma, Reviews, reviewer_of, reviewers
-from fullbench.analysis.peer_review.ground_truth import Truth, in_this_order, truth_of
 from fullbench.analysis.peer_review.shared_bias_warnings import warnings
-from fullbench.core.rubric import CORRECTNESS, VISUAL
-from fullbench.core.estimate import Estimate
+from fullbench.analysis.peer_review.weight_convergence import convergence, elsewhere, nearing
 from fullbench.core.column_labels import headings, moves
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, sentence
 from fullbench.core.record import Record
+from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.table import Cell, Table
+from fullbench.errors import Undefined
 from fullbench.stats.peer_review.equation_variants import USUAL
 
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fullbench.errors import Undefined
+from fullbench.analysis.peer_review.ground_truth import in_this_order
 from fullbench.analysis.peer_review.ranking_methods import Terms, consensus, in_order, nearness
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
-from fullbench.analysis.peer_review.ground_truth import in_this_order
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.errors import Undefined
 
 if TYPE_CHECKING:
     from fullbench.stats.array_checks import Floats

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fullbench.errors import Undefined
 from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma, Reviews
 from fullbench.core.note import Note
-from fullbench.stats.peer_review import peer_rankings as learning
-from fullbench.stats.peer_review.list_disorder import permutation_entropy, true_ranks
-from fullbench.stats.peer_review.equation_variants import USUAL, by_reading
-from fullbench.stats.peer_review.peer_rankings import Consensus, Initial, Peers
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.pooled_pair_votes import majority_vote, rating_vote
+from fullbench.stats.peer_review import peer_rankings as learning
+from fullbench.stats.peer_review.equation_variants import USUAL, by_reading
+from fullbench.stats.peer_review.list_disorder import permutation_entropy, true_ranks
+from fullbench.stats.peer_review.peer_rankings import Consensus, Initial, Peers
 
 ROBUST = "UPME, robust"
 METHODS = ("UPME", ROBUST, "PiCO", "PRD", "uniform", "rating vote", "majority vote")

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from fullbench.errors import Undefined
+from fullbench.analysis.peer_review.ground_truth import Truth, truth_of
 from fullbench.analysis.peer_review.ranking_methods import METHODS, Nearness, Terms, in_order, nearness, scores
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
-from fullbench.analysis.peer_review.ground_truth import Truth, truth_of
 from fullbench.core.column_labels import headings, with_deviation
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
+from fullbench.errors import Undefined
 from fullbench.stats.peer_review.peer_rankings import single
 
 _FIGURES = ("pearson", "spearman", "entropy")

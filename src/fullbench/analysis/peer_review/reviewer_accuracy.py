@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from fullbench.analysis.peer_review.reviews_from_record import TRUTHS, reviewer_of, reviewers
 from fullbench.analysis.peer_review.ground_truth import outcome, pair_of, true_rulings
-from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.analysis.peer_review.reviews_from_record import TRUTHS, reviewer_of, reviewers
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word
 from fullbench.core.record import Record
+from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.table import Cell, Table
 from fullbench.stats.intervals.share_intervals import share
 

@@ -6,23 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fullbench.errors import Undefined
-from fullbench.analysis.peer_review.reviews_from_record import TRUTHS, Reviews, reviewer_of, reviewers
 from fullbench.analysis.peer_review.ground_truth import Pair, pair_of, true_rulings
-from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.analysis.peer_review.reviews_from_record import TRUTHS, Reviews, reviewer_of, reviewers
 from fullbench.core.column_labels import headings
 from fullbench.core.model import family_of
 from fullbench.core.note import Note, sentence, word
 from fullbench.core.record import Record
+from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.table import Cell, Table
 from fullbench.core.text import length_of
 from fullbench.core.verdict import Verdict
+from fullbench.errors import Undefined
 from fullbench.stats.bias.two_by_two_tables import Association, association
 
 if TYPE_CHECKING:
     from fullbench.stats.array_checks import Floats
-    from fullbench.stats.ratings.joint_rating_model import Votes
     from fullbench.stats.peer_review.shared_bias import Leaning
+    from fullbench.stats.ratings.joint_rating_model import Votes
 
 Chosen = Callable[[Verdict, int], bool | None]
 """Whether the response at a place is of the kind that a bias likes, and the other not; None where neither, or both."""

@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
-from fullbench.core.rubric import AGREES, CORRECTNESS, VISUAL
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.record import Record
+from fullbench.core.rubric import AGREES, CORRECTNESS, VISUAL
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.stats.intervals.share_intervals import wilson

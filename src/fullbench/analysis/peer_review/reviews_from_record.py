@@ -8,16 +8,16 @@ from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from fullbench.errors import InputError
-from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.core.record import Record
+from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.core.text import length_of
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from fullbench.stats.array_checks import Bools, Floats, Ints
-    from fullbench.stats.ratings.joint_rating_model import Votes
     from fullbench.stats.peer_review.peer_rankings import Peers
+    from fullbench.stats.ratings.joint_rating_model import Votes
 
 Gamma = Mapping[str, float]
 PARTS = (CORRECTNESS, VISUAL, CORRELATION)

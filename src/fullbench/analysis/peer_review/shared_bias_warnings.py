@@ -12,18 +12,18 @@ from itertools import combinations
 
 import numpy as np
 
-from fullbench.errors import Undefined
-from fullbench.analysis.peer_review.reviewer_biases import families_by, own_family_of
-from fullbench.analysis.peer_review.ranking_methods import Terms, consensus
-from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.analysis.peer_review.ground_truth import Truth
+from fullbench.analysis.peer_review.ranking_methods import Terms, consensus
+from fullbench.analysis.peer_review.reviewer_biases import families_by, own_family_of
+from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, sentence
 from fullbench.core.table import Cell, Table
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
-from fullbench.stats.ratings.joint_rating_model import Votes
-from fullbench.stats.peer_review.shared_bias import Explained, Mutual, explained, mutual
 from fullbench.stats.peer_review.peer_rankings import Peers
+from fullbench.stats.peer_review.shared_bias import Explained, Mutual, explained, mutual
+from fullbench.stats.ratings.joint_rating_model import Votes
 
 ALPHA = 0.02
 """A shared leaning is warned of below this p; two are looked at, so that at most one clean court in 25 is warned."""

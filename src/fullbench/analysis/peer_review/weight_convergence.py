@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from fullbench.errors import Undefined
+from fullbench.analysis.peer_review.ground_truth import Truth
 from fullbench.analysis.peer_review.ranking_methods import Terms, consensus, in_order
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
-from fullbench.analysis.peer_review.ground_truth import Truth
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.errors import Undefined
 
 if TYPE_CHECKING:
     from fullbench.stats.array_checks import Floats

@@ -6,9 +6,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fullbench.columns.verdict_columns import Columns
-from fullbench.analysis.scope_text import FROM
 from fullbench.analysis.people.paired_verdicts_and_votes import families, named_parts, pairs, rules
+from fullbench.analysis.scope_text import FROM
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table

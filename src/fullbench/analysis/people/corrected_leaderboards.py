@@ -12,23 +12,23 @@ from math import erfc, sqrt
 
 import numpy as np
 
-from fullbench.columns.column_builder import columns_of
-from fullbench.columns.verdict_columns import STUDY, Columns
-from fullbench.errors import Undefined
+from fullbench.analysis.boards.leaderboard import Key, rank_text
 from fullbench.analysis.people import paired_verdicts_and_votes
 from fullbench.analysis.people.corrected_agreement import agreement
-from fullbench.analysis.boards.leaderboard import Key, rank_text
-from fullbench.analysis.scope_text import from_family, mean_of
 from fullbench.analysis.people.paired_verdicts_and_votes import Votes
-from fullbench.core.estimate import Estimate
+from fullbench.analysis.scope_text import from_family, mean_of
+from fullbench.columns.column_builder import columns_of
+from fullbench.columns.verdict_columns import STUDY, Columns
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, sentence
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Column, Table
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import Undefined
 from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
-from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from fullbench.stats.people.prediction_powered import Corrected, corrected_mean, several, within
+from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from fullbench.stats.ratings.rank_ranges import ranks_of_estimates
 
 RATING, WON = "rating", "duels won"
@@ -122,7 +122,11 @@ def boards(
         if people not in part.judges():
             continue
         for family in paired_verdicts_and_votes.families(part):
-            every = [judge for judge in part.judges() if judge != people and paired_verdicts_and_votes.rules(part, judge, family)]
+            every = [
+                judge
+                for judge in part.judges()
+                if judge != people and paired_verdicts_and_votes.rules(part, judge, family)
+            ]
             groups = [(judge,) for judge in every if judges is None or judge in judges]
             for group in [*groups, *([tuple(every)] if together and len(every) > 1 else [])]:
                 name = group[0] if len(group) == 1 else str(TOGETHER)
@@ -247,7 +251,13 @@ def _means(votes: Votes, names: Sequence[str], figure: str) -> Iterator[Line]:
             yield _line(names[code], figure, own, own.vote, np.where(known, own.ruled, means[:, None]))
 
 
-def _line(name: str, figure: str, votes: Votes, vote: paired_verdicts_and_votes.Floats, ruled: paired_verdicts_and_votes.Floats) -> Line:
+def _line(
+    name: str,
+    figure: str,
+    votes: Votes,
+    vote: paired_verdicts_and_votes.Floats,
+    ruled: paired_verdicts_and_votes.Floats,
+) -> Line:
     found = corrected_mean(vote, ruled, probability=votes.chance, cluster=votes.item)
     kept = _bounded(found, _BOUNDS.get(figure))
     return Line(name, figure, *kept, found.corrections)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from fullbench.errors import InputError
 from fullbench.core.record import Record
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
 
 
 def doubtful(record: Record) -> list[tuple[str, str]]:

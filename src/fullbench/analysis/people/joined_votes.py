@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.columns.verdict_columns import Columns
-from fullbench.errors import InputError
 from fullbench.core import ballot as ballots
 from fullbench.core.note import Note, listed
 from fullbench.core.record import Record
 from fullbench.core.verdict import ADJUDICATION, PEOPLE, Verdict
+from fullbench.errors import InputError
 from fullbench.stats.agreement.vote_consensus import VOTE_RULES, Form, Joint, Marks, Vote, VoteRule, join, usual
 
 SAID: Mapping[VoteRule, str] = {

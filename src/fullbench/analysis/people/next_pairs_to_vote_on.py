@@ -12,12 +12,12 @@ from hashlib import blake2b
 
 import numpy as np
 
-from fullbench.columns.verdict_columns import Columns, Family
-from fullbench.errors import InputError
 from fullbench.analysis.people import paired_verdicts_and_votes
 from fullbench.analysis.people.votes_needed import Outlook, outlook
+from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.note import Note
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
 from fullbench.stats.people.active_sampling import Gain, chances, doubt, drawn_order, leverage
 
 PLANNED = 400

@@ -14,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.verdict_columns import FAMILIES, Columns, Family, grouped
 from fullbench.analysis.boards.matches_from_verdicts import settle
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.analysis.views.member_verdicts import by_judges
+from fullbench.columns.verdict_columns import FAMILIES, Columns, Family, grouped
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

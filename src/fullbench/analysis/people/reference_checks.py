@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from fullbench.core.rubric import CAPTION_AT_FAULT, CHECKS, FOLLOWS, REFERENCE_AT_FAULT, is_check
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.note import Note, word
 from fullbench.core.record import Record
+from fullbench.core.rubric import CAPTION_AT_FAULT, CHECKS, FOLLOWS, REFERENCE_AT_FAULT, is_check
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import ADJUDICATION, PEOPLE
 from fullbench.stats.intervals.share_intervals import wilson

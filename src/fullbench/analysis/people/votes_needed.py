@@ -9,17 +9,17 @@ from itertools import combinations
 
 import numpy as np
 
-from fullbench.columns.verdict_columns import Columns, Family
-from fullbench.errors import InputError, Undefined
 from fullbench.analysis.people import paired_verdicts_and_votes
+from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError, Undefined
 from fullbench.stats.array_checks import Floats
-from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from fullbench.stats.people.power_analysis import Votes, explained
 from fullbench.stats.people.prediction_powered import several
+from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 
 POINTS = 400 / math.log(10)
 FEWEST = 40

@@ -12,7 +12,17 @@ from typing import Literal
 import numpy as np
 
 from fullbench.analysis.agreement.judges_with_people import shape, winner
-from fullbench.analysis.views.member_verdicts import BY_PEOPLE, PENDING, WAITS, PeopleMarks, Place, people_marks, place_of, recused, ruled
+from fullbench.analysis.views.member_verdicts import (
+    BY_PEOPLE,
+    PENDING,
+    WAITS,
+    PeopleMarks,
+    Place,
+    people_marks,
+    place_of,
+    recused,
+    ruled,
+)
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.panel import Cascade, View

@@ -8,10 +8,10 @@ from dataclasses import replace
 from math import fsum
 from statistics import StatisticsError, correlation, fmean
 
-from fullbench.analysis.views import cascade_verdicts
-from fullbench.analysis.estimate_cells import scale_of
 from fullbench.analysis.agreement.judges_with_people import shape, winner
+from fullbench.analysis.estimate_cells import scale_of
 from fullbench.analysis.scope_text import OVERALL
+from fullbench.analysis.views import cascade_verdicts
 from fullbench.analysis.views.member_verdicts import people_marks, place_of, recused
 from fullbench.analysis.views.member_verdicts import ruled as ruled_by
 from fullbench.core.panel import Marks, Panel, View, combined

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fullbench.synthetic.vocabulary import Language
 from fullbench.core.ballot import LETTERS
+from fullbench.synthetic.vocabulary import Language
 
 Where = Literal["answer", "picture", "caption", "earlier turn"]
 

@@ -16,13 +16,13 @@ from fullbench.audit.cases import picture_variants, text_variants
 from fullbench.audit.cases.attacks import Attack, attacks
 from fullbench.audit.cases.graded_answers import graded
 from fullbench.audit.cases.synthetic_items import Asked, asked, drawn
-from fullbench.synthetic.vocabulary import count_of, listed
-from fullbench.errors import InputError
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.errors import InputError
+from fullbench.synthetic.vocabulary import count_of, listed
 
 PAIRS, SWAY, SCORES, RANKINGS = Choice(tie=True), Choice(tie=False), Score(1, 5), Ranking()
 HIDDEN = ("swapped", "blank", "blurred", "captioned")

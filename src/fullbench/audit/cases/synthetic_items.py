@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
-from fullbench.synthetic.drawing import draw
 from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.drawing import draw
 from fullbench.synthetic.question_meaning import Answer, Query, Task
 from fullbench.synthetic.questions import ask, invent, say, solve
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene

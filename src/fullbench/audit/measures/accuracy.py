@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from fullbench.audit.measures.verdicts_with_truth import Heard, of, share
 from fullbench.audit.measures.picture_use import plain_pairs
-from fullbench.errors import Undefined
-from fullbench.core.estimate import Estimate
+from fullbench.audit.measures.verdicts_with_truth import Heard, of, share
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import absolute_error, pearson
 
 SLICES = {"kind": "kind of question", "difficulty": "difficulty", "language": "language", "look": "look of the picture"}

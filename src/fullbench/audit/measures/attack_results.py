@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fullbench.audit.measures.verdicts_with_truth import Heard, difference
 from fullbench.audit.measures.picture_use import plain_pairs
+from fullbench.audit.measures.verdicts_with_truth import Heard, difference
 from fullbench.core.ballot import ballot
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Reader

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from fullbench.audit.cases import picture_variants
 from fullbench.audit.measures.verdicts_with_truth import Heard, of
-from fullbench.errors import Undefined
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
-from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
+from fullbench.errors import Undefined
 from fullbench.stats.bias.dose_response import least_noticed, swayed
+from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
 
 PLACE: Mapping[str, str] = {"answer": "place", "picture": "order of pictures"}
 """What being shown first is called, among answers in words and among pictures."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.audit.measures.verdicts_with_truth import Heard, difference, share
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fullbench.audit.measures.verdicts_with_truth import Heard, of, share
-from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.cases.text_variants import CRITERION, CRITERION_ANEW
-from fullbench.core.estimate import Estimate
+from fullbench.audit.measures.picture_use import plain_pairs
+from fullbench.audit.measures.verdicts_with_truth import Heard, of, share
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fullbench.audit.measures.verdicts_with_truth import Heard, difference, of, share
 from fullbench.audit.cases.text_variants import CRITERION
-from fullbench.core.estimate import Estimate
+from fullbench.audit.measures.verdicts_with_truth import Heard, difference, of, share
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 

@@ -25,8 +25,8 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
 
 def wording(manner: str = "") -> Mapping[str, Any]:
     """The critic's words, by the rules of each task; `manner` is their language, `zh` by default."""
-    from fullbench.judges.critic_prompts import words
     from fullbench.core.text import language_named
+    from fullbench.judges.critic_prompts import words
 
     return words(language_named(manner or "zh"))
 

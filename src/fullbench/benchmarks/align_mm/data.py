@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fullbench.benchmarks.align_mm import release_files
-from fullbench.errors import InputError
-from fullbench.files.own_layout import own_items, own_record
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.reproduction import Brought
+from fullbench.errors import InputError
+from fullbench.files.own_layout import own_items, own_record
 
 
 def items(source: Path | None = None) -> Iterable[Item]:

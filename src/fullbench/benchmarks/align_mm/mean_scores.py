@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from fullbench.analysis.critic_train_test_split import seed_of
 from fullbench.benchmarks.align_mm.release_files import BALLOT
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS, Category
-from fullbench.errors import Undefined
-from fullbench.analysis.critic_train_test_split import seed_of
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.verdict import Verdict
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.repeat_consistency import Alignment, OneVariant, alignment
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.means_over_strata import mean_of_groups

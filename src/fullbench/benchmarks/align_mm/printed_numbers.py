@@ -12,8 +12,8 @@ from statistics import fmean
 from fullbench.benchmarks.align_mm.release_files import place
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
 from fullbench.errors import InputError
-from fullbench.files.row_fields import Fields
 from fullbench.files.readers import read_rows
+from fullbench.files.row_fields import Fields
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,19 @@ from functools import cache
 from pathlib import Path
 
 from fullbench.benchmarks.align_mm.task_names import MISSPELT, Task, task_of
-from fullbench.errors import InputError
-from fullbench.files.row_fields import Fields
-from fullbench.files.picture_access_policy import read_picture
-from fullbench.files.readers import read_rows
 from fullbench.core.ballot import Score
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.column_labels import headings
+from fullbench.core.digests import digest
 from fullbench.core.item import Item, Role, Turn
 from fullbench.core.note import Note
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Fault, Verdict
+from fullbench.errors import InputError
+from fullbench.files.picture_access_policy import read_picture
+from fullbench.files.readers import read_rows
+from fullbench.files.row_fields import Fields
 
 BALLOT = Score(1, 10)
 CRITIC = "CritiqueVLM"

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fullbench.benchmarks.align_mm import printed_numbers, release_files
-from fullbench.benchmarks.align_mm.text_lengths import distributions, lengths
 from fullbench.benchmarks.align_mm.printed_numbers import Standing
 from fullbench.benchmarks.align_mm.quadrants import quadrants
 from fullbench.benchmarks.align_mm.release_files import Question
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
+from fullbench.benchmarks.align_mm.text_lengths import distributions, lengths
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction

@@ -1,27 +1,23 @@
 """A small sample in two languages, made by us, that runs offline: two questions for each task, in several wordings."""
 
-
 from __future__ import annotations
 
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
-from fullbench.core.picture import Picture
-from fullbench.picture_decoding import encoded
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from fullbench.analysis.critic_train_test_split import split
 from fullbench.benchmarks.align_mm.release_files import case_of
 from fullbench.benchmarks.align_mm.task_names import task_of
-from fullbench.analysis.critic_train_test_split import split
-from fullbench.files.readers import read_rows
-from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.core.item import Item, Turn
+from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
-
+from fullbench.files.readers import read_rows
+from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.picture_decoding import encoded
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw

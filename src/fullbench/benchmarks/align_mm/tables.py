@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from fullbench.benchmarks.align_mm.text_lengths import distributions, lengths
+from fullbench.analysis import all_tables
+from fullbench.analysis.agreement import critic_with_people as agreement
+from fullbench.analysis.agreement import repeats_and_orders
+from fullbench.analysis.estimate_cells import Gaps
 from fullbench.benchmarks.align_mm.mean_scores import Marks, by_task, marks
 from fullbench.benchmarks.align_mm.quadrants import INFINITE, quadrants
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
-from fullbench.analysis.agreement import repeats_and_orders
-from fullbench.analysis import all_tables
-from fullbench.analysis.agreement import critic_with_people as agreement
-from fullbench.analysis.estimate_cells import Gaps
-from fullbench.core.estimate import Estimate
+from fullbench.benchmarks.align_mm.text_lengths import distributions, lengths
 from fullbench.core.column_labels import headings, named
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table, sort_value

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SCALE_BALLOTS as SCALES
 from fullbench.benchmarks.mj_bench.judging_protocol import Protocol, hears
 from fullbench.benchmarks.mj_bench.judging_protocol import protocol as protocol_of
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SCALE_BALLOTS as SCALES
 from fullbench.core.benchmark import Benchmark, Late
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from fullbench.benchmarks.mj_bench.fairness import FIGURES
-from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, USUAL
-from fullbench.benchmarks.mj_bench.picture_preferences import FIRST, SECOND, SINGLE, accuracy, judged_pairs
 from fullbench.analysis.estimate_cells import Gaps
+from fullbench.benchmarks.mj_bench.fairness import FIGURES
+from fullbench.benchmarks.mj_bench.picture_preferences import FIRST, SECOND, SINGLE, accuracy, judged_pairs
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, USUAL
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note
 from fullbench.core.record import Record

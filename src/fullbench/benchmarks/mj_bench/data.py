@@ -16,17 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fullbench.benchmarks.mj_bench.judging_protocol import Protocol, hears
 from fullbench.benchmarks.mj_bench.release import release_files
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import STORED
-from fullbench.benchmarks.mj_bench.judging_protocol import Protocol, hears
 from fullbench.benchmarks.mj_bench.sample import sample
-from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
-from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, read_rows
-from fullbench.files.own_layout import own_record
-from fullbench.files.picture_access_policy import find_picture, read_picture
-from fullbench.judges.scorers.image_statistics import MEASURES, measure
-from fullbench.judges.scorers.scorer_judge import ScorerJudge
 from fullbench.core.column_labels import headings
 from fullbench.core.item import SENSITIVE, Item
 from fullbench.core.note import Note
@@ -36,6 +29,13 @@ from fullbench.core.reproduction import Brought
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_items, read_rows
+from fullbench.files.own_layout import own_record
+from fullbench.files.picture_access_policy import find_picture, read_picture
+from fullbench.judges.scorers.image_statistics import MEASURES, measure
+from fullbench.judges.scorers.scorer_judge import ScorerJudge
+from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN, PERSPECTIVES, REJECTED, labels
 
 _PROMPT = ("caption", "prompt", "info")
 _SHARD = re.compile(r"-\d+-of-\d+$")
@@ -148,7 +148,9 @@ def _add(loaded: Loaded, file: Path, line: int, row: Mapping[str, Any]) -> None:
     info = row["info"].strip() if "info" in prompt_fields[1:] else ""
     tags = {
         "perspective": about,
-        "subset": str(row.get("subset") or row.get("category") or info or release_files.subset(file) or _SHARD.sub("", stem)),
+        "subset": str(
+            row.get("subset") or row.get("category") or info or release_files.subset(file) or _SHARD.sub("", stem)
+        ),
         STORED: CHOSEN if label == "0" else REJECTED,
     }
     veil = {SENSITIVE: "yes"} if about == "safety" else {}

@@ -16,17 +16,25 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES, SHORT
-from fullbench.errors import Undefined
 from fullbench.analysis.estimate_cells import Gaps
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES, SHORT
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
-from fullbench.stats.array_checks import Floats
-from fullbench.stats.bias.group_fairness import Evenness, Grouped, by_group, counts_by, dispersion_score, gini_equality, near_pairs
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import min_max
+from fullbench.stats.array_checks import Floats
+from fullbench.stats.bias.group_fairness import (
+    Evenness,
+    Grouped,
+    by_group,
+    counts_by,
+    dispersion_score,
+    gini_equality,
+    near_pairs,
+)
 
 FIGURES: Mapping[str, Evenness] = {"ACC": near_pairs, "NDS": dispersion_score, "GES": gini_equality}
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, SCALE_BALLOTS, STORED, USUAL
-from fullbench.synthetic.perturb.perturbed_pairs import criterion as about
-from fullbench.errors import InputError
 from fullbench.core.ballot import Choice, ballot
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge, kind_of
 from fullbench.core.response import Response
+from fullbench.errors import InputError
+from fullbench.synthetic.perturb.perturbed_pairs import criterion as about
 
 Pairs = Literal["rated", "choice", "none"]
 Shown = Literal["both", "stored", "reversed"]

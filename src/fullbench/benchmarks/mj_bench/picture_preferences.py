@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SHORT, STORED
-from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN, REJECTED
-from fullbench.errors import Undefined
 from fullbench.analysis.estimate_cells import Gaps
-from fullbench.core.estimate import Estimate
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SHORT, STORED
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import Ties, normalised_pairs, preference_accuracy
+from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN, REJECTED
 
 MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 FIRST, SECOND = "pair, chosen first", "pair, chosen second"

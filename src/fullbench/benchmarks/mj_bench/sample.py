@@ -12,13 +12,13 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.picture_decoding import encoded
 from fullbench.synthetic.perturb.blur import defocus, motion
 from fullbench.synthetic.perturb.demographic_grids import grid
 from fullbench.synthetic.perturb.masks import Region, distort
 from fullbench.synthetic.perturb.perturbed_pairs import Asked, pair, people
-from fullbench.core.item import Item
-from fullbench.core.response import Response
-from fullbench.picture_decoding import encoded
 
 if TYPE_CHECKING:
     from PIL.Image import Image

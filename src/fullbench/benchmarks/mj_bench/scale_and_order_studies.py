@@ -8,16 +8,26 @@ from statistics import fmean
 
 import numpy as np
 
+from fullbench.analysis.estimate_cells import Gaps
+from fullbench.benchmarks.mj_bench.picture_preferences import (  # fmt: skip
+    FIRST,
+    RATED,
+    SECOND,
+    SINGLE,
+    Compared,
+    Judged,
+    accuracy,
+    groups,
+    judged_pairs,
+)
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, USUAL
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SCALE_BALLOTS as SCALES
-from fullbench.benchmarks.mj_bench.picture_preferences import FIRST, RATED, SECOND, SINGLE, Compared, Judged, accuracy, groups, judged_pairs  # fmt: skip
-from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN
-from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.column_labels import headings, named
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.stats.agreement.preferences_from_scores import preference_accuracy
+from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 """The shares of pairs that are to tie, closest first."""

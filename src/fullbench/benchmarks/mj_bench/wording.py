@@ -7,9 +7,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.prompt_templates import Template
 from fullbench.core.model import Model
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompted import SLOTS, PromptedJudge
 
 CRITERIA = {
     "alignment": "how far the picture shows what the prompt asks for: the things named, their attributes and number, "

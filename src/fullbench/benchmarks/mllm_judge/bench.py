@@ -1,17 +1,15 @@
 """The benchmark: what is asked, what is heard, what is shown."""
 
-
 from __future__ import annotations
 
-
 from collections.abc import Iterable, Iterator, Sequence
+
 from fullbench.core.ballot import Choice, Ranking, Score
+from fullbench.core.benchmark import Benchmark, Late
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.core.benchmark import Benchmark, Late
-
 
 # -----------------------------------------------------------------------------
 # What is judged.

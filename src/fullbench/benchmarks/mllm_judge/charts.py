@@ -11,8 +11,8 @@ import numpy as np
 
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.agreement.judges_with_people import Met
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings, named
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.bench import cases
-from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble, released_items
 from fullbench.benchmarks.mllm_judge.release.load_release import Release
-from fullbench.files.item_files import read_items
-from fullbench.files.own_layout import VERDICTS, own_items, own_record
-from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble, released_items
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.reproduction import Brought
 from fullbench.core.verdict import Verdict
+from fullbench.files.item_files import read_items
+from fullbench.files.own_layout import VERDICTS, own_items, own_record
+from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 
 SAMPLE = Path(__file__).parent / "sample"
 

@@ -8,15 +8,15 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.analysis import estimate_cells
-from fullbench.core.rubric import HALLUCINATES, REVIEW_BALLOTS, is_review
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.record import Record
+from fullbench.core.rubric import HALLUCINATES, REVIEW_BALLOTS, is_review
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import Undefined
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.weighted_statistics import mean
 

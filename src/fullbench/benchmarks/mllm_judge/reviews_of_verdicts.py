@@ -11,17 +11,17 @@ from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge import review_changes_between_judges
 from fullbench.benchmarks.mllm_judge.release.release_row import Review
-from fullbench.errors import Undefined
 from fullbench.core.case import Case
-from fullbench.core.rubric import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS, is_review
+from fullbench.core.column_labels import headings
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
-from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.note import Note
 from fullbench.core.record import Record
+from fullbench.core.rubric import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS, is_review
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import Undefined
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.share_intervals import wilson
 from fullbench.stats.intervals.weighted_statistics import mean

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from fullbench.analysis import all_tables
+from fullbench.analysis.agreement import among_people, by_tag, judges_with_people, repeats_and_orders
+from fullbench.analysis.bias import bias_probes
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
 from fullbench.benchmarks.mllm_judge.charts import drawings
 from fullbench.columns.column_builder import columns_of
-from fullbench.analysis.agreement import by_tag, among_people, judges_with_people, repeats_and_orders
-from fullbench.analysis.bias import bias_probes
-from fullbench.analysis import all_tables
-from fullbench.core.rubric import is_review
 from fullbench.core.model import family_of
 from fullbench.core.record import Record
+from fullbench.core.rubric import is_review
 from fullbench.core.table import Table
 from fullbench.core.verdict import PEOPLE
 

@@ -7,10 +7,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.prompt_templates import Template
-from fullbench.judges.texts_for_experiments import describe, lengthen
 from fullbench.core.model import Model
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompted import SLOTS, PromptedJudge
+from fullbench.judges.texts_for_experiments import describe, lengthen
 
 __all__ = ["CRITERIA", "LEVELS", "TRIALS", "contestants_wording", "describe", "judge", "lengthen", "wording", "words"]
 TRIALS = 6

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench.errors import InputError
 from fullbench.core.benchmark import Benchmark, Late
 from fullbench.core.reproduction import Brought
+from fullbench.errors import InputError
 
 
 def released(name: str, paper: str, module: str, verdicts: str = "") -> Benchmark:
@@ -23,7 +23,12 @@ def released(name: str, paper: str, module: str, verdicts: str = "") -> Benchmar
             raise InputError(f"{name!r} was released as counts, not as single verdicts: there is no record of it")
         return Brought(Late(f"fullbench.benchmarks.pairwise_releases.releases_as_records:{verdicts}")(source))
 
-    return Benchmark(name=name, paper=paper, bring=bring, reproduce=Late(f"fullbench.benchmarks.pairwise_releases.{module}:reproduce"))
+    return Benchmark(
+        name=name,
+        paper=paper,
+        bring=bring,
+        reproduce=Late(f"fullbench.benchmarks.pairwise_releases.{module}:reproduce"),
+    )
 
 
 wildvision_bench = released(

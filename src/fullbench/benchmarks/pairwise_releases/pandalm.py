@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from fullbench.files.release_rows import released_rows
+from fullbench.benchmarks.pairwise_releases.published_numbers import printed
 from fullbench.core.estimate import Estimate
 from fullbench.core.reproduction import Reproduced, Reproduction
-from fullbench.benchmarks.pairwise_releases.published_numbers import printed
-from fullbench.stats.agreement.two_raters import accuracy, cohen_kappa, f1, precision, recall
+from fullbench.files.release_rows import released_rows
 from fullbench.stats.agreement.many_raters import fleiss_kappa
+from fullbench.stats.agreement.two_raters import accuracy, cohen_kappa, f1, precision, recall
 
 NAME = "pandalm"
 SOURCE = "README of the PandaLM repository"

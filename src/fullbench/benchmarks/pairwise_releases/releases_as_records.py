@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from fullbench.files.release_rows import released_rows
+from fullbench.benchmarks.pairwise_releases import alpaca_eval, pandalm, vicuna_oa, wildvision_bench
 from fullbench.core.digests import digest
 from fullbench.core.record import Record
 from fullbench.core.verdict import PEOPLE, Fault, Verdict
-from fullbench.benchmarks.pairwise_releases import alpaca_eval, pandalm, vicuna_oa, wildvision_bench
+from fullbench.files.release_rows import released_rows
 
 CHOICE, SOFT = "choice+tie", "real:0-1"
 Ruling = tuple[float, float] | Fault

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fullbench.files.release_rows import released_rows
-from fullbench.core.estimate import Estimate
+from fullbench.benchmarks.pairwise_releases.published_numbers import printed
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
-from fullbench.benchmarks.pairwise_releases.published_numbers import printed
-from fullbench.stats.ratings.elo import elo
+from fullbench.files.release_rows import released_rows
 from fullbench.stats.agreement.many_raters import fleiss_kappa
-from fullbench.stats.ratings.bradley_terry import bradley_terry
 from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.stats.ratings.bradley_terry import bradley_terry
+from fullbench.stats.ratings.elo import elo
 
 NAME = "vicuna_oa_battles"
 SOURCE = "QLoRA paper, Tables 1, 6 and 7"

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fullbench.errors import InputError
-from fullbench.files.release_rows import released, released_rows
+from fullbench.benchmarks.pairwise_releases.published_numbers import columns
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
-from fullbench.benchmarks.pairwise_releases.published_numbers import columns
+from fullbench.errors import InputError
+from fullbench.files.release_rows import released, released_rows
 from fullbench.stats.agreement.two_raters import pearson
 from fullbench.stats.ratings.bradley_terry import Ratings, bradley_terry_of_wins
 

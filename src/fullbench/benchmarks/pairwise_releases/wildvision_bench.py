@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fullbench.benchmarks.pairwise_releases.published_numbers import columns, printed
+from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.errors import InputError
 from fullbench.files.release_rows import released, released_rows
-from fullbench.core.reproduction import Reproduced, Reproduction
-from fullbench.benchmarks.pairwise_releases.published_numbers import columns, printed
-from fullbench.stats.ratings.bradley_terry import bradley_terry
 from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.stats.ratings.bradley_terry import bradley_terry
 
 NAME = "wildvision_bench"
 SOURCE = "leaderboard of the WildVision-Bench repository"

@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.benchmarks.reward.file_layouts import FIRST, LAYOUTS, SECOND, Content, Pair, Shown
-from fullbench.errors import InputError
-from fullbench.files.item_files import read_rows
-from fullbench.files.picture_access_policy import find_picture, read_picture
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.column_labels import headings
@@ -24,6 +21,9 @@ from fullbench.core.reproduction import Brought
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_rows
+from fullbench.files.picture_access_policy import find_picture, read_picture
 
 SIDES = ("first", "second")
 """The two contestants: whose answer is stored first, and second."""

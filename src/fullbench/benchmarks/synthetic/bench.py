@@ -8,13 +8,13 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from fullbench.errors import InputError
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.benchmark import Benchmark, Cases, Late
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
 from fullbench.core.item import Item
 from fullbench.core.response import Response
+from fullbench.errors import InputError
 
 RANKED = 4
 """How many responses a ranking shows."""

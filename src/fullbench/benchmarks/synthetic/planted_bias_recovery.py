@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from fullbench.synthetic.planted_judges import FAVOURITE
-from fullbench.synthetic.biased_judge import USUAL_LENGTH, SimulatedJudge
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.record import Record
 from fullbench.core.text import length_of
+from fullbench.errors import Undefined
 from fullbench.stats.bias.bias_estimators import latent_marks, position_bias
 from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.synthetic.biased_judge import USUAL_LENGTH, SimulatedJudge
+from fullbench.synthetic.planted_judges import FAVOURITE
 
 TRUTH = "truth"
 SCORES, PAIRS, RANKINGS = "score:1-5", "choice+tie", "ranking"

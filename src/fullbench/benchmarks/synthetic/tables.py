@@ -8,19 +8,32 @@ from dataclasses import replace
 
 import numpy as np
 
-from fullbench.benchmarks.synthetic.planted_bias_recovery import PAIRS, RANKINGS, SCORES, TRUTH, Found, Key, inside, marked, recovered, swaps, tried, true_marks
-from fullbench.synthetic.planted_judges import FAVOURITE, simulated
-from fullbench.synthetic.biased_judge import SimulatedJudge
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.boards.leaderboard import Settings, boards
-from fullbench.core.estimate import Estimate
+from fullbench.benchmarks.synthetic.planted_bias_recovery import (
+    PAIRS,
+    RANKINGS,
+    SCORES,
+    TRUTH,
+    Found,
+    Key,
+    inside,
+    marked,
+    recovered,
+    swaps,
+    tried,
+    true_marks,
+)
 from fullbench.core.column_labels import headings, named
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.stats.agreement.two_raters import pearson
 from fullbench.stats.bias.bias_estimators import clustered_mean, swap_flips
+from fullbench.synthetic.biased_judge import SimulatedJudge
+from fullbench.synthetic.planted_judges import FAVOURITE, simulated
 
 Rows = Iterable[tuple[float, str]]
 """Values, each with the item it belongs to."""

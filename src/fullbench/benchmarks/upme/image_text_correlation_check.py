@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from fullbench.errors import InputError, Undefined
-from fullbench.judges.peer_review.review_protocol import COSINE
 from fullbench.core.case import Case
-from fullbench.core.rubric import CORRELATION
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.core.rubric import CORRELATION
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError, Undefined
+from fullbench.judges.peer_review.review_protocol import COSINE
 
 Given = tuple[Picture, str]
 """An answer beside the picture that it was given to."""

@@ -9,9 +9,9 @@ from math import comb
 from pathlib import Path
 from statistics import fmean
 
+from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.errors import InputError
 from fullbench.files.release_rows import released_rows
-from fullbench.core.reproduction import Reproduced, Reproduction
 
 MODES = ("Uniform", "Order", "Reversed", "Peer_review")
 ORDER = 3
@@ -63,7 +63,13 @@ def _runs(data: Path, truth: Sequence[str]) -> Iterator[Reproduced]:
 
 
 def _figures(ranks: Sequence[int], rng: random.Random) -> Iterator[tuple[str, float]]:
-    from fullbench.stats.peer_review.list_disorder import inversions, longest_increasing, pattern_entropy, permutation_entropy, subsequence_entropy
+    from fullbench.stats.peer_review.list_disorder import (
+        inversions,
+        longest_increasing,
+        pattern_entropy,
+        permutation_entropy,
+        subsequence_entropy,
+    )
 
     yield "perm_entropy", permutation_entropy(ranks, order=ORDER)
     drawn = [sorted(rng.sample(range(len(ranks)), ORDER)) for _ in range(comb(len(ranks), ORDER))]

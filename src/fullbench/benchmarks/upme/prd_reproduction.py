@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from fullbench.files.release_rows import released_rows
 from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.files.release_rows import released_rows
 
 if TYPE_CHECKING:
     from fullbench.stats.array_checks import Floats
@@ -244,8 +244,8 @@ def _weights(release: Release) -> Iterator[Reproduced]:
     """
     import numpy as np
 
-    from fullbench.stats.peer_review.list_disorder import permutation_entropy, true_ranks
     from fullbench.stats.peer_review.equation_variants import consistent_weights, reversed_weights
+    from fullbench.stats.peer_review.list_disorder import permutation_entropy, true_ranks
     from fullbench.stats.peer_review.peer_rankings import grades
 
     truth = [win_rates(list(release.people.items()))[name] for name in MODELS]

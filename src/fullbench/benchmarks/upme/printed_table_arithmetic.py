@@ -13,11 +13,11 @@ from itertools import combinations_with_replacement, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.files.release_rows import released_rows
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Table
+from fullbench.files.release_rows import released_rows
 
 if TYPE_CHECKING:
     from fullbench.stats.array_checks import Floats

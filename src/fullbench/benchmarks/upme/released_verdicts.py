@@ -7,18 +7,18 @@ from pathlib import Path
 
 from fullbench.benchmarks.upme import pico_reproduction, prd_reproduction
 from fullbench.benchmarks.upme.sample import IMAGES, SEED, contestants, sample
-from fullbench.errors import InputError
-from fullbench.files.release_rows import released_rows
-from fullbench.judges.peer_review import review_protocol
-from fullbench.judges.peer_review.review_protocol import BALLOT
-from fullbench.judges.prompted import PromptedJudge
-from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt
 from fullbench.core.record import Record
 from fullbench.core.reproduction import Brought
 from fullbench.core.response import Response
+from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import InputError
+from fullbench.files.release_rows import released_rows
+from fullbench.judges.peer_review import review_protocol
+from fullbench.judges.peer_review.review_protocol import BALLOT
+from fullbench.judges.prompted import PromptedJudge
 
 
 def bring(released: str, source: Path | None = None) -> Brought:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from fullbench.files.item_files import read_items
-from fullbench.judges.peer_review.review_protocol import questions, writing
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.files.item_files import read_items
+from fullbench.judges.peer_review.review_protocol import questions, writing
 
 SEED = 7
 IMAGES = 4

@@ -6,17 +6,17 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fullbench.errors import Undefined
 from fullbench.analysis.boards.matches_from_verdicts import settle
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, sentence
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import spearman
-from fullbench.stats.ratings.bradley_terry import bradley_terry
 from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.stats.ratings.bradley_terry import bradley_terry
 
 Pair = tuple[str, str, str]
 

@@ -17,21 +17,27 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from fullbench.benchmarks.visit_bench.items_from_release import (
+    REFERENCE,
+    answer_column,
+    item_of,
+    references,
+    released_predictions,
+)
 from fullbench.benchmarks.visit_bench.release_files import Instance, Release, left_out_examples, read_instances
-from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, answer_column, item_of, references, released_predictions
-from fullbench.errors import InputError
-from fullbench.files.row_fields import Fields
-from fullbench.files.readers import read_rows
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.column_labels import headings
+from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import InputError
+from fullbench.files.readers import read_rows
+from fullbench.files.row_fields import Fields
 
 PREDICTIONS = "full_model_predictions"
 VOTES = ("visit_bench_human_preferences.csv", "visit_bench_human_preferences.csv.gz")

@@ -1,31 +1,33 @@
 """Where items come from (the sample, a file of our own layout, the release, or the clone of its repository), and
 answers that were handed in to them."""
 
-
 from __future__ import annotations
 
-
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from fullbench.benchmarks.visit_bench import authors_repository
-from fullbench.benchmarks.visit_bench.release_files import is_examples, read_instances
-from fullbench.benchmarks.visit_bench.items_from_release import SAMPLE, item_of, submission
-from fullbench.files.item_files import read_items
-from fullbench.files.own_layout import own_items
-from fullbench.core.item import Item
-from fullbench.core.response import Response
 from collections.abc import Iterable, Iterator, Sequence
-from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged, references
-from fullbench.errors import InputError
+from pathlib import Path
+
+from fullbench.benchmarks.visit_bench import authors_repository
+from fullbench.benchmarks.visit_bench.items_from_release import (
+    REFERENCE,
+    SAMPLE,
+    is_judged,
+    item_of,
+    references,
+    submission,
+)
+from fullbench.benchmarks.visit_bench.release_files import is_examples, read_instances
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
-from fullbench.benchmarks.visit_bench.items_from_release import SAMPLE, references
-from fullbench.files.own_layout import own_record
-from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
+from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.reproduction import Brought
+from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_items
+from fullbench.files.own_layout import own_items, own_record
+from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 
 
 def items(source: Path | None = None) -> Iterable[Item]:
@@ -52,6 +54,7 @@ def submitted(path: Path, asked: Sequence[Item], data: Path | None, name: str) -
 # -----------------------------------------------------------------------------
 # What is judged.
 
+
 def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
     """Every two answers to an item, the verified reference among them, in both orders.
 
@@ -68,6 +71,7 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
 
 # -----------------------------------------------------------------------------
 # What is known of a source before anybody is asked: people's votes, and what simple rules make of the answers.
+
 
 def bring(source: Path | None = None) -> Brought:
     """A folder holds `items.jsonl`, `responses.jsonl` where there are answers, `labels.jsonl` where people voted; or it

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.benchmarks.visit_bench.release_files import Instance, Release
+from fullbench.core.item import WITHOUT_PICTURES, Item
+from fullbench.core.response import Response
 from fullbench.errors import InputError
 from fullbench.files.fetch_pictures import copy_of
-from fullbench.files.row_fields import Fields
 from fullbench.files.item_files import read_responses
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.readers import read_rows
-from fullbench.core.item import WITHOUT_PICTURES, Item
-from fullbench.core.response import Response
+from fullbench.files.row_fields import Fields
 
 SAMPLE = Path(__file__).parent / "sample"
 REFERENCE = "reference"

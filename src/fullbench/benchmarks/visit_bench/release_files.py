@@ -1,17 +1,15 @@
 """The released files as they are: instances with one image or several, predictions, pairs asked about, Elo tables."""
 
-
 from __future__ import annotations
-
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from fullbench.errors import InputError
-from fullbench.files.row_fields import Fields
-from fullbench.files.readers import read_rows
 
+from fullbench.errors import InputError
+from fullbench.files.readers import read_rows
+from fullbench.files.row_fields import Fields
 
 # -----------------------------------------------------------------------------
 # The 70 instruction families: 45 gathered anew, 25 taken from existing data sets, ten of these with several images.

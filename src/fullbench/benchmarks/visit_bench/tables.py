@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from fullbench.benchmarks.visit_bench import instruction_content_tables, agreement_with_votes
-from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged
-from fullbench.analysis.people import reference_checks
 from fullbench.analysis import all_tables
 from fullbench.analysis.boards.leaderboard import Settings, boards
-from fullbench.analysis.boards.matches_from_verdicts import Rule
-from fullbench.analysis.scope_text import place, placed
 from fullbench.analysis.boards.leaderboard_details import standings
-from fullbench.core.rubric import is_check, is_review
+from fullbench.analysis.boards.matches_from_verdicts import Rule
+from fullbench.analysis.people import reference_checks
+from fullbench.analysis.scope_text import place, placed
+from fullbench.benchmarks.visit_bench import agreement_with_votes, instruction_content_tables
+from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.record import Record
+from fullbench.core.rubric import is_check, is_review
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
 from fullbench.stats.intervals.share_intervals import wilson
@@ -53,7 +53,12 @@ def tables(record: Record) -> list[Table]:
                 replace(table, name=f"{table.name}{behind}", title=placed(table.title, behind))
                 for table in (agreement_with_votes.agreement(part), agreement_with_votes.systems(part))
             ]
-    shown += [reference_checks.checked(every), labels(every), verified(every), *instruction_content_tables.tables(every.items.values())]
+    shown += [
+        reference_checks.checked(every),
+        labels(every),
+        verified(every),
+        *instruction_content_tables.tables(every.items.values()),
+    ]
     shown += [all_tables.faults(record, together=True), all_tables.costs(record)]
     return [table for table in shown if table.rows]
 

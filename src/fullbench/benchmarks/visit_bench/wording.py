@@ -8,15 +8,15 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.prompt_templates import Template
-from fullbench.judges.texts_for_experiments import compose
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.model import Model
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.errors import InputError
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompted import SLOTS, PromptedJudge
+from fullbench.judges.texts_for_experiments import compose
 from fullbench.stats.intervals.share_intervals import wilson
 
 MANNERS = ("seeing", "ref-free", "ref-backed")

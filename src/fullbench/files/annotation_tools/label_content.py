@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.files.picture_access_policy import data_uri, read_picture
 from fullbench.core.item import ROLES, Item, Part, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.errors import InputError
+from fullbench.files.picture_access_policy import data_uri, read_picture
 
 _PLACE = re.compile(r"\n?\[picture (\d+)\]\n?")
 

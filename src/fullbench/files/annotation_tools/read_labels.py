@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from fullbench.errors import InputError
-from fullbench.files.readers import parse_json, read_rows
 from fullbench.core.ballot import LETTERS, Choice, Likert, Ranking, ballot
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
+from fullbench.files.readers import parse_json, read_rows
 
 Tool = Literal["label-studio", "argilla"]
 TOOLS: tuple[Tool, ...] = ("label-studio", "argilla")

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
+from fullbench.core.ballot import LETTERS, Choice, Likert, Ranking, ballot
+from fullbench.core.item import Item
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
 from fullbench.files.annotation_tools.label_content import item_fields, response_fields
 from fullbench.files.annotation_tools.read_labels import Tool
 from fullbench.files.readers import suffix_of
 from fullbench.files.writers import write_rows
-from fullbench.core.ballot import LETTERS, Choice, Likert, Ranking, ballot
-from fullbench.core.item import Item
-from fullbench.core.response import Response
-from fullbench.core.verdict import PEOPLE, Verdict
 
 _USERS = UUID("5d0c9c0e-6f0b-5d57-9b6e-8e0f5c1c7a11")
 """Under which people get the ids that Argilla wants them to have."""

@@ -8,11 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.files.exchange.importer_base import CHOICE, SHARE, Gathering, files_in, listed, picture_of, question_id, read_json, tags_of, text_of, words_of
-from fullbench.files.item_files import PICTURES
 from fullbench.core.item import Item, Turn
 from fullbench.core.reproduction import Brought
+from fullbench.errors import InputError
+from fullbench.files.exchange.importer_base import (
+    CHOICE,
+    SHARE,
+    Gathering,
+    files_in,
+    listed,
+    picture_of,
+    question_id,
+    read_json,
+    tags_of,
+    text_of,
+    words_of,
+)
+from fullbench.files.item_files import PICTURES
 
 
 def _output(row: Mapping[str, Any], name: str, file: Path, line: int) -> str:

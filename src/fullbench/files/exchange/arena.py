@@ -1,31 +1,40 @@
 """Battles of arenas (LMArena, WildVision), and MT-Bench's judgments."""
 
-
 from __future__ import annotations
 
-
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-from fullbench.errors import InputError
-from fullbench.files.exchange.importer_base import CHOICE, Gathering, conversation, files_in, listed, picture_of, question_id, rows, tags_of, text_of, words_of
-from fullbench.files.exchange.metric_scales import number_of
-from fullbench.files.row_fields import SIDES, TIES
-from fullbench.files.readers import parse_json
-from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn, parts_content
-from fullbench.core.reproduction import Brought
-from fullbench.core.verdict import PEOPLE
 import math
 from collections import Counter
+from collections.abc import Mapping
 from itertools import combinations
-from fullbench.files.exchange.importer_base import SHARE, TAGS
-from fullbench.files.picture_access_policy import data_uri
-from fullbench.files.writers import write_rows
-from fullbench.core.item import Item
-from fullbench.core.record import Record
-from fullbench.core.response import Response
-from fullbench.core.verdict import Verdict
+from pathlib import Path
+from typing import Any
 
+from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn, parts_content
+from fullbench.core.record import Record
+from fullbench.core.reproduction import Brought
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import InputError
+from fullbench.files.exchange.importer_base import (
+    CHOICE,
+    SHARE,
+    TAGS,
+    Gathering,
+    conversation,
+    files_in,
+    listed,
+    picture_of,
+    question_id,
+    rows,
+    tags_of,
+    text_of,
+    words_of,
+)
+from fullbench.files.exchange.metric_scales import number_of
+from fullbench.files.picture_access_policy import data_uri
+from fullbench.files.readers import parse_json
+from fullbench.files.row_fields import SIDES, TIES
+from fullbench.files.writers import write_rows
 
 _BOTH_BAD = {"tie (bothbad)", "both_bad", "bothbad"}
 _NO_REPLY = "$ERROR$"

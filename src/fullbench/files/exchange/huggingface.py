@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError, MissingExtra
-from fullbench.files.exchange.importer_base import Gathering, files_in, picture_of, words_of
-from fullbench.files.picture_folders import check_new
-from fullbench.files.item_files import write_items, write_responses, write_verdicts
-from fullbench.files.own_layout import ITEMS, RESPONSES, own_record
-from fullbench.files.readers import read_rows
-from fullbench.files.writers import replacing
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.picture import SUFFIXES
 from fullbench.core.record import Record
 from fullbench.core.reproduction import Brought
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError, MissingExtra
+from fullbench.files.exchange.importer_base import Gathering, files_in, picture_of, words_of
+from fullbench.files.item_files import write_items, write_responses, write_verdicts
+from fullbench.files.own_layout import ITEMS, RESPONSES, own_record
+from fullbench.files.picture_folders import check_new
+from fullbench.files.readers import read_rows
+from fullbench.files.writers import replacing
 
 FILES = ("*.parquet", "*.jsonl", "*.csv")
 OPTIONS = ("id", "question", "image", "reference", "winner")

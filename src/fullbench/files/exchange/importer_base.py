@@ -10,11 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.files.picture_access_policy import find_picture, read_picture
-from fullbench.files.readers import parse_json, read_rows
-from fullbench.core.digests import digest
 from fullbench.core.column_labels import headings
+from fullbench.core.digests import digest
 from fullbench.core.item import Item, Part, Role, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
@@ -22,6 +19,9 @@ from fullbench.core.reproduction import Brought
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Fault, Verdict
+from fullbench.errors import InputError
+from fullbench.files.picture_access_policy import find_picture, read_picture
+from fullbench.files.readers import parse_json, read_rows
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user", "assistant": "assistant",
                              "gpt": "assistant", "model": "assistant"}  # fmt: skip

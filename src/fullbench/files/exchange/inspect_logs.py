@@ -10,11 +10,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.item import Item, Turn
+from fullbench.core.reproduction import Brought
 from fullbench.errors import InputError, MissingExtra
 from fullbench.files.exchange.importer_base import Gathering, conversation, files_in, parts_of, read_json, words_of
 from fullbench.files.exchange.metric_scales import Measures
-from fullbench.core.item import Item, Turn
-from fullbench.core.reproduction import Brought
 
 
 def inspect(path: Path, options: Mapping[str, str]) -> Brought:

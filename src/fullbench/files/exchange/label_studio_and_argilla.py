@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.files.annotation_tools import read_labels, write_labels
-from fullbench.files.exchange.importer_base import Gathering, files_in
-from fullbench.files.annotation_tools.label_content import parts_of_response, turns_of
-from fullbench.files.readers import read_rows
 from fullbench.core.ballot import LETTERS
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.reproduction import Brought
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
+from fullbench.files.annotation_tools import read_labels, write_labels
+from fullbench.files.annotation_tools.label_content import parts_of_response, turns_of
+from fullbench.files.exchange.importer_base import Gathering, files_in
+from fullbench.files.readers import read_rows
 
 
 def labels(path: Path, options: Mapping[str, str]) -> Brought:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fullbench.core.item import WITHOUT_PICTURES, Item
+from fullbench.core.reproduction import Brought
 from fullbench.errors import InputError
 from fullbench.files.exchange.importer_base import Gathering, pictures_among, read_json, rows, stem_of, words_of
 from fullbench.files.exchange.metric_scales import Measures, number_of
-from fullbench.core.item import WITHOUT_PICTURES, Item
-from fullbench.core.reproduction import Brought
 
 _LESS = {"wer", "cer", "ter", "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score"}
 """Metrics of which less is better, where no results beside the samples say so."""

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fullbench.errors import InputError
-from fullbench.files.exchange.importer_base import Gathering
 from fullbench.core.ballot import Real, real_of
 from fullbench.core.verdict import Fault
+from fullbench.errors import InputError
+from fullbench.files.exchange.importer_base import Gathering
 
 SCALE = "scale"
 """The option that names a scale: `scale=0-10` for all that go beyond 0 to 1, `scale.NAME=0-10` for one."""

@@ -15,15 +15,15 @@ from pathlib import Path, PurePosixPath
 from statistics import fmean
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.files.picture_folders import check_new
-from fullbench.files.picture_access_policy import data_uri
-from fullbench.files.writers import replacing, write_rows
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.text import one_beginning
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.files.picture_access_policy import data_uri
+from fullbench.files.picture_folders import check_new
+from fullbench.files.writers import replacing, write_rows
 
 
 @dataclass(frozen=True, slots=True)

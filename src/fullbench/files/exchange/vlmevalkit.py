@@ -9,13 +9,13 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
+from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.reproduction import Brought
+from fullbench.core.verdict import Fault
 from fullbench.errors import InputError
 from fullbench.files.exchange.importer_base import Gathering, files_in, picture_of, pictures_among, stem_of, words_of
 from fullbench.files.exchange.metric_scales import Measures, number_of
 from fullbench.files.exchange.xlsx import sheet_rows
-from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
-from fullbench.core.reproduction import Brought
-from fullbench.core.verdict import Fault
 
 _MARKED = ("hit", "score", "match", "eval_score")
 _UNANSWERED = "Failed to obtain answer"

@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-from fullbench.errors import InputError
-from fullbench.judges.metrics.cider import Cider
-from fullbench.judges.metrics.bertscore import Encoder, Spelling, baseline_of, cached, compared
-from fullbench.judges.metrics.ngram_overlap import bleu4, meteor_of, rouge_l
-from fullbench.judges.metrics.porter_stemmer import STEMMERS
-from fullbench.judges.baselines import marks_from, unread
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody, Judge, Kind
 from fullbench.core.text import words_of
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.judges.baselines import marks_from, unread
+from fullbench.judges.metrics.bertscore import Encoder, Spelling, baseline_of, cached, compared
+from fullbench.judges.metrics.cider import Cider
+from fullbench.judges.metrics.ngram_overlap import bleu4, meteor_of, rouge_l
+from fullbench.judges.metrics.porter_stemmer import STEMMERS
 
 Metric = Callable[[Sequence[str], str], Sequence[float]]
 """Takes the texts of the responses and the reference, and gives a figure from 0 to 1 for each."""

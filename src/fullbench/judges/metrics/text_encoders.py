@@ -10,12 +10,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fullbench.errors import InputError, MissingExtra
-from fullbench.judges.baselines import marks_from, unread
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody, Kind
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError, MissingExtra
+from fullbench.judges.baselines import marks_from, unread
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.judges.peer_review.review_protocol import KEY, OPTIONS
-from fullbench.judges.baselines import marks_from
 from fullbench.core.ballot import LETTERS
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import AsksNobody
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.judges.baselines import marks_from
+from fullbench.judges.peer_review.review_protocol import KEY, OPTIONS
 
 _BRACKETED = re.compile(r"\[\[\s*\(?([A-Za-z])\)?\s*\]\]")
 _SAID = re.compile(

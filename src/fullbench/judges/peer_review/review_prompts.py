@@ -12,9 +12,9 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Language
 from fullbench.core.rubric import CORRECTNESS, VISUAL
+from fullbench.judges.prompt_templates import Template
 
 _BLOCKS = ("answer", "choose", CORRECTNESS, VISUAL)
 

@@ -12,15 +12,15 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from fullbench.judges.peer_review.review_prompts import Wording, shipped
 from fullbench.core.ballot import Choice, Real
 from fullbench.core.case import Case, Orders
 from fullbench.core.case import cases as cases_of
-from fullbench.core.rubric import CORRELATION
 from fullbench.core.item import INSTRUCTED, REQUEST, Item, Turn
 from fullbench.core.model import DECLINED
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.core.rubric import CORRELATION
+from fullbench.judges.peer_review.review_prompts import Wording, shipped
 
 CRITERIA: Mapping[str, str] = shipped().criteria
 """What each of the two rulings goes by, in the usual words."""

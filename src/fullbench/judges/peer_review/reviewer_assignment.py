@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import gcd
 
-from fullbench.errors import InputError
 from fullbench.core.case import Case
+from fullbench.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from fullbench.core.picture import Picture
 from fullbench.errors import Unscorable
 from fullbench.judges.scorers.decoded_pictures import PIXELS
-from fullbench.core.picture import Picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

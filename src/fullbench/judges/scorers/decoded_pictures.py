@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from fullbench.errors import InputError, Unscorable
 from fullbench.core.picture import Picture, media_type
+from fullbench.errors import InputError, Unscorable
 from fullbench.picture_decoding import flat, turn
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from queue import Empty, LifoQueue
 from typing import Any, BinaryIO
 from weakref import finalize
 
-from fullbench.errors import Unscorable
-from fullbench.judges.scorers.decoded_pictures import decode
-from fullbench.judges.scorers.batch_preprocessing import Recipe
 from fullbench.core.picture import Picture
+from fullbench.errors import Unscorable
+from fullbench.judges.scorers.batch_preprocessing import Recipe
+from fullbench.judges.scorers.decoded_pictures import decode
 
 
 class DecodingProcesses:

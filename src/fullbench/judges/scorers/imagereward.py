@@ -5,20 +5,18 @@ is the same two encoders, so its modules take the tensors. Nothing is left out i
 of another shape is an error.
 """
 
-
 from __future__ import annotations
 
-
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from fullbench.errors import InputError
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import isqrt
-from fullbench.judges.scorers.safe_weights import Layers, linear, tensors
-from fullbench.judges.scorers.batch_preprocessing import Rounded
+from pathlib import Path
+from typing import Any
 
+from fullbench.errors import InputError
+from fullbench.judges.scorers.batch_preprocessing import Rounded
+from fullbench.judges.scorers.safe_weights import Layers, linear, tensors
 
 # -----------------------------------------------------------------------------
 # Where the parts of ImageReward's release lie: on this machine in a file or a folder, or on the hub.
@@ -43,7 +41,9 @@ class Release:
         if not folder.is_dir():
             folder = _download(self.tokenizer, _RELEASE_WORDS, "processor=FOLDER")
         if not _speaks(folder):  # transformers would go on with a tokenizer that knows no word
-            raise InputError(f"there is no {' or '.join(_RELEASE_WORDS)} in it; give BERT's with processor=FOLDER", path=folder)
+            raise InputError(
+                f"there is no {' or '.join(_RELEASE_WORDS)} in it; give BERT's with processor=FOLDER", path=folder
+            )
         words = BertTokenizer.from_pretrained(folder)
         words.add_special_tokens({"bos_token": "[DEC]", "additional_special_tokens": ["[ENC]"]})
         if len(words) != tokens:

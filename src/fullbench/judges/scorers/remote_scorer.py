@@ -21,10 +21,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.scorers.decoded_pictures import UnscorableAmong
 from fullbench.judges.scorers.scorer_judge import Span
-from fullbench.core.picture import Picture
 from fullbench.picture_decoding import encoded
 
 if TYPE_CHECKING:

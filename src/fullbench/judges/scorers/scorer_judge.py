@@ -10,9 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from fullbench.errors import InputError, Unscorable
-from fullbench.judges.baselines import marks_from
-from fullbench.judges.scorers.decoded_pictures import UnscorableAmong, decode
 from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
@@ -20,6 +17,9 @@ from fullbench.core.judge import AsksNobody, Kind
 from fullbench.core.number_ballot import Number
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError, Unscorable
+from fullbench.judges.baselines import marks_from
+from fullbench.judges.scorers.decoded_pictures import UnscorableAmong, decode
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from fullbench.errors import FullbenchError, InputError
-from fullbench.judges.scorers.remote_scorer import PROTOCOL
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
@@ -19,6 +17,8 @@ from fullbench.core.number_ballot import Number
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.errors import FullbenchError, InputError
+from fullbench.judges.scorers.remote_scorer import PROTOCOL
 
 LARGEST = 512 * 2**20
 """The most bytes of one request; a batch of large photos fits."""

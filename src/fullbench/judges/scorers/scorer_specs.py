@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 
 from fullbench.errors import InputError
-from fullbench.judges.scorers.safe_weights import HUB
-from fullbench.judges.scorers.image_statistics import number
 from fullbench.judges.scorers.hpsv3 import WEIGHTS as HPSV3_WEIGHTS
 from fullbench.judges.scorers.hpsv3 import HpsV3Scorer
-from fullbench.judges.scorers.transformers_scorers import KINDS
+from fullbench.judges.scorers.image_statistics import number
 from fullbench.judges.scorers.open_clip_scorers import OpenClipScorer
 from fullbench.judges.scorers.remote_scorer import RemoteScorer
+from fullbench.judges.scorers.safe_weights import HUB
 from fullbench.judges.scorers.scorer_judge import CallableScorer, Scorer, ScorerJudge, Span
+from fullbench.judges.scorers.transformers_scorers import KINDS
 from fullbench.plugin_registry import function as function_named
 
 _MODEL = ("processor", "head", "revision", "device", "precision", "decoder", "compile")

@@ -19,15 +19,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import InputError, MissingExtra, Unscorable
-from fullbench.judges.scorers.decoding_processes import DecodingProcesses
-from fullbench.judges.scorers.fast_clip import compile_vision, fuse, spare_collector
-from fullbench.judges.scorers.decoded_pictures import UnscorableAmong, decode
-from fullbench.judges.scorers.batch_preprocessing import Recipe, available, fine, pixels, plain_jpeg
-from fullbench.judges.scorers.scorer_judge import Span
-from fullbench.models.local.weights_digest import fingerprint
 from fullbench.core.digests import digest
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError, MissingExtra, Unscorable
+from fullbench.judges.scorers.batch_preprocessing import Recipe, available, fine, pixels, plain_jpeg
+from fullbench.judges.scorers.decoded_pictures import UnscorableAmong, decode
+from fullbench.judges.scorers.decoding_processes import DecodingProcesses
+from fullbench.judges.scorers.fast_clip import compile_vision, fuse, spare_collector
+from fullbench.judges.scorers.scorer_judge import Span
+from fullbench.models.local.weights_digest import fingerprint
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra
 from fullbench.judges.scorers import imagereward
-from fullbench.judges.scorers.safe_weights import HUB, Layers, fetched, linear, tensors
-from fullbench.judges.scorers.imagereward import load
 from fullbench.judges.scorers.batch_preprocessing import Recipe
-from fullbench.judges.scorers.torch_runner import TorchScorer, identity, unit
+from fullbench.judges.scorers.imagereward import load
+from fullbench.judges.scorers.safe_weights import HUB, Layers, fetched, linear, tensors
 from fullbench.judges.scorers.scorer_judge import Span
+from fullbench.judges.scorers.torch_runner import TorchScorer, identity, unit
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import Connection
-from fullbench.ledger.sqlite.open_file import written_whole
 from fullbench.ledger.row_conversion import Row
+from fullbench.ledger.sqlite.open_file import written_whole
 
 CHUNK = 1000
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.copies.excluded_rows import Leaving
 from fullbench.ledger.copies.pseudonyms import Pseudonyms
+from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.row_conversion import Row
 from fullbench.ledger.writing.duplicate_keys import key_of, rows_there
 

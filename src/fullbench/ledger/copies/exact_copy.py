@@ -7,11 +7,11 @@ from itertools import islice
 from pathlib import Path
 
 from fullbench.errors import LedgerError
-from fullbench.ledger.integrity import row_chain
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import Connection, Database
-from fullbench.ledger.pictures.picture_folder import no_place
 from fullbench.ledger.database_from_path import database
+from fullbench.ledger.database_interface import Connection, Database
+from fullbench.ledger.integrity import row_chain
+from fullbench.ledger.pictures.picture_folder import no_place
 from fullbench.ledger.row_conversion import Row
 
 CHUNK = 2000

@@ -9,8 +9,8 @@ import orjson
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion, schema
-from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.aliases import voter
+from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.row_conversion import Row
 
 KINDS = ("study", "picture", "rater")
@@ -70,7 +70,9 @@ class Leaving:
             self.items |= inside - outside - needed
         kept: set[str] = set()
         for key, body in reader.stream("SELECT key, body FROM items"):
-            pictures = {part["picture"] for _, parts in row_conversion.load(body)[1] for part in parts if isinstance(part, dict)}
+            pictures = {
+                part["picture"] for _, parts in row_conversion.load(body)[1] for part in parts if isinstance(part, dict)
+            }
             self._sort(key, pictures, self.items, kept)
         for key, item_key, body in reader.stream("SELECT key, item_key, body FROM responses"):
             pictures = {part["picture"] for part in row_conversion.load(body) if isinstance(part, dict)}

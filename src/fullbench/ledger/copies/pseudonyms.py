@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from fullbench.ledger import read_queries, row_conversion, schema
-from fullbench.ledger.database_interface import Connection
-from fullbench.ledger.aliases import PERSON, voter
-from fullbench.ledger.row_conversion import Row
 from fullbench.core.item import AUTHOR
 from fullbench.core.verdict import ADJUDICATION, PILOT
+from fullbench.ledger import read_queries, row_conversion, schema
+from fullbench.ledger.aliases import PERSON, voter
+from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.row_conversion import Row
 
 _ID = re.compile(r"[0-9a-f]{16}|\d*")
 _VERDICT = {name: place for place, name in enumerate(schema.columns("verdicts"))}

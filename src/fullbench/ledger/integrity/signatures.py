@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fullbench.errors import InputError, MissingExtra
+from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.integrity import row_chain
 from fullbench.ledger.integrity.row_chain import Head
-from fullbench.ledger.database_interface import Connection
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

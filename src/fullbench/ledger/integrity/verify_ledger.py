@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from fullbench.errors import InputError, UserError
-from fullbench.ledger.integrity import row_chain, acknowledged_digests
-from fullbench.ledger.sqlite import incomplete_copy_marks
-from fullbench.ledger import row_conversion, schema
-from fullbench.ledger.pictures.picture_bucket import BucketPicture
-from fullbench.ledger.integrity.row_chain import Head
-from fullbench.ledger.database_interface import Connection, Database
-from fullbench.ledger.read_queries import apart_of
-from fullbench.ledger.row_conversion import Find, Row
 from fullbench.core.ballot import ballot
 from fullbench.core.digests import digest
+from fullbench.errors import InputError, UserError
+from fullbench.ledger import row_conversion, schema
+from fullbench.ledger.database_interface import Connection, Database
+from fullbench.ledger.integrity import acknowledged_digests, row_chain
+from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.pictures.picture_bucket import BucketPicture
+from fullbench.ledger.read_queries import apart_of
+from fullbench.ledger.row_conversion import Find, Row
+from fullbench.ledger.sqlite import incomplete_copy_marks
 
 READABLE = ("CHECK constraint failed", "NULL value in")
 """Damage after which all rows can still be read, as with a wrong index."""

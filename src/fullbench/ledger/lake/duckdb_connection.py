@@ -1,8 +1,6 @@
 """A connection of DuckDB's that speaks as SQLite's does: tables are views of files of Parquet."""
 
-
 from __future__ import annotations
-
 
 import re
 import tempfile
@@ -10,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
 from fullbench.errors import LedgerError, MissingExtra
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import BATCH, Answer
-from fullbench.ledger.row_conversion import Row
-from collections.abc import Mapping, Sequence
 from fullbench.ledger.lake.compact_rows import INLINED, Inlined, columns
 from fullbench.ledger.lake.parquet_segments import LINKED
-
+from fullbench.ledger.row_conversion import Row
 
 if TYPE_CHECKING:
     import duckdb
@@ -161,6 +158,7 @@ def _sealed() -> LedgerError:
 
 # -----------------------------------------------------------------------------
 # The tables of a ledger as views of a lake's segments.
+
 
 def of_segments(files: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """SQL for each table, from the files of its segments and of those that its rows stand within."""

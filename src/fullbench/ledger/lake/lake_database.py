@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fullbench.errors import LedgerError, MissingExtra
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import Connection, FilesOfOthers, Rescued
-from fullbench.ledger.lake import duckdb_connection, parquet_exports, manifest
+from fullbench.ledger.lake import duckdb_connection, manifest, parquet_exports
 from fullbench.ledger.lake.storage import Store, pictures_place, store_at
 from fullbench.ledger.lake.verify_lake import examined
 

@@ -19,8 +19,8 @@ import orjson
 
 from fullbench.errors import LedgerError
 from fullbench.ledger.integrity.row_chain import Head
-from fullbench.ledger.lake.storage import Store
 from fullbench.ledger.integrity.signatures import Signature
+from fullbench.ledger.lake.storage import Store
 
 FORMAT = 4
 """The format this code reads and writes; each entry names its own."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from fullbench.cache_dir import cache_folder
 from fullbench.errors import InputError
 from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.integrity.signatures import name_of, valid
 from fullbench.ledger.lake import manifest, parquet_segments
 from fullbench.ledger.lake.manifest import Entry, Segment
 from fullbench.ledger.lake.storage import Store
-from fullbench.ledger.integrity.signatures import name_of, valid
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

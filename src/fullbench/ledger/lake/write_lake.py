@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fullbench.errors import LedgerError
-from fullbench.ledger.integrity import row_chain
 from fullbench.ledger import schema
-from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.database_from_path import pictures_at
 from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.integrity import row_chain
+from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.integrity.signatures import sign
 from fullbench.ledger.lake import manifest, parquet_segments
 from fullbench.ledger.lake.compact_rows import INLINED, Places, hosting_rows
 from fullbench.ledger.lake.manifest import Entry, Segment
 from fullbench.ledger.lake.storage import Store, pictures_place
-from fullbench.ledger.database_from_path import pictures_at
 from fullbench.ledger.row_conversion import Row
-from fullbench.ledger.integrity.signatures import sign
 
 if TYPE_CHECKING:
     import pyarrow

@@ -4,29 +4,26 @@
 the address: `s3://bucket/prefix?endpoint=http://host:9000`. What is read is kept in a folder of this machine too.
 """
 
-
 from __future__ import annotations
 
-
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
-from fullbench.errors import LedgerError, MissingExtra
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from fullbench.cache_dir import cache_folder
-from fullbench.errors import InputError, LedgerError
-from fullbench.ledger.pictures.picture_folder import Kept, PictureFolder
-from fullbench.core.picture import Picture
 
+from fullbench.cache_dir import cache_folder
+from fullbench.core.picture import Picture
+from fullbench.errors import InputError, LedgerError, MissingExtra
+from fullbench.ledger.pictures.picture_folder import Kept, PictureFolder
 
 # -----------------------------------------------------------------------------
 # A bucket of an S3-compatible store, and how its troubles are told.
 #
 # `s3://bucket/prefix`; the endpoint, region and keys come from the usual AWS variables or files, the endpoint also from
 # the address: `s3://bucket/prefix?endpoint=http://host:9000`.
+
 
 class Bucket:
     """Objects under a prefix; `kind` says in sentences what they are."""
@@ -93,6 +90,7 @@ class Bucket:
 
 
 # -----------------------------------------------------------------------------
+
 
 class BucketPicture(Picture):
     """A picture whose bytes are fetched when they are first wanted; equal to any other of the same bytes."""

@@ -1,23 +1,20 @@
 """Pictures, each under the digest of its bytes: in a folder beside the ledger, or wherever the user says."""
 
-
 from __future__ import annotations
 
-
 import os
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, count
+from pathlib import Path
 from typing import Protocol
-from fullbench.errors import LedgerError, UserError
-from fullbench.core.picture import Picture
 
+from fullbench.core.picture import Picture
+from fullbench.errors import LedgerError, UserError
 
 # -----------------------------------------------------------------------------
 # Waiting for the disk once for many files, where the system can.

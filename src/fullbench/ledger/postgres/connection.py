@@ -1,22 +1,17 @@
 """A connection to PostgreSQL that speaks as SQLite's does."""
 
-
 from __future__ import annotations
 
-
-from collections.abc import Callable, Sequence
-from typing import Any
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Any
+
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import BATCH, Answer, Taken
 from fullbench.ledger.row_conversion import Row
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-
 
 if TYPE_CHECKING:
     import psycopg
@@ -269,6 +264,7 @@ class PostgresConnection:
 
 # -----------------------------------------------------------------------------
 # Connections to a server that are opened before they are asked for, side by side: each takes several ways there.
+
 
 class Ahead:
     """Connections on their way, each for whoever asks for one next."""

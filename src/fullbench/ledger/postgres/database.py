@@ -19,14 +19,13 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from fullbench.errors import LedgerError, MissingExtra
-from fullbench.text_safety import masked
 from fullbench.ledger import migrations, schema
-from fullbench.ledger.postgres import schema as postgres_schema
 from fullbench.ledger.copies import backup
-from fullbench.ledger.postgres.connection import Ahead
 from fullbench.ledger.database_interface import Connection, FilesOfOthers, Rescued
+from fullbench.ledger.postgres import schema as postgres_schema
+from fullbench.ledger.postgres.connection import SIGNS_OF_LIFE, SPACE, Ahead, PostgresConnection, lock_number, ours
 from fullbench.ledger.postgres.locks import Holds
-from fullbench.ledger.postgres.connection import SIGNS_OF_LIFE, SPACE, PostgresConnection, lock_number, ours
+from fullbench.text_safety import masked
 
 logger = logging.getLogger(__name__)
 

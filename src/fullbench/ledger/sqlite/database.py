@@ -10,14 +10,14 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from fullbench.ledger.integrity import row_chain, acknowledged_digests
-from fullbench.ledger.sqlite import run_locks, incomplete_copy_marks, open_file
-from fullbench.ledger.copies import backup
 from fullbench.ledger import schema
+from fullbench.ledger.copies import backup
 from fullbench.ledger.database_interface import Connection, Durability, Position, Rescued
-from fullbench.ledger.sqlite.live_files import LiveFiles, is_damage
-from fullbench.ledger.sqlite.connection import SqliteConnection
 from fullbench.ledger.error_messages import plainly
+from fullbench.ledger.integrity import acknowledged_digests, row_chain
+from fullbench.ledger.sqlite import incomplete_copy_marks, open_file, run_locks
+from fullbench.ledger.sqlite.connection import SqliteConnection
+from fullbench.ledger.sqlite.live_files import LiveFiles, is_damage
 
 _FREE = ("freelist_count", "page_size")
 

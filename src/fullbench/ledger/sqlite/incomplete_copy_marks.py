@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterable
 
 from fullbench.ledger import schema
-from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.integrity.row_chain import Chain
 
 LONG = 16 * 1024 * 1024
 """Bytes that the log may have before a checkpoint copies it into the main file."""

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from fullbench.ledger.sqlite import incomplete_copy_marks, open_file
 from fullbench.ledger.database_interface import Position
+from fullbench.ledger.sqlite import incomplete_copy_marks, open_file
 from fullbench.ledger.sqlite.connection import SqliteConnection
 
 PAUSE = 50

@@ -13,13 +13,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 from fullbench.errors import LedgerError
-from fullbench.ledger.integrity import acknowledged_digests
-from fullbench.ledger.sqlite import incomplete_copy_marks
 from fullbench.ledger import migrations, schema
-from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.database_interface import Durability
-from fullbench.ledger.sqlite.connection import SqliteConnection
 from fullbench.ledger.error_messages import BUSY_SECONDS, plainly
+from fullbench.ledger.integrity import acknowledged_digests
+from fullbench.ledger.integrity.row_chain import Chain
+from fullbench.ledger.sqlite import incomplete_copy_marks
+from fullbench.ledger.sqlite.connection import SqliteConnection
 
 logger = logging.getLogger(__name__)
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from fullbench.errors import LedgerError
-from fullbench.ledger import study_members, row_conversion
-from fullbench.ledger.contents_and_cost import Role
-from fullbench.ledger.database_interface import Database
-from fullbench.ledger.aliases import Naming, voter
-from fullbench.ledger.pictures.picture_folder import Pictures
-from fullbench.ledger.writing.group_commit_writer import Writer
 from fullbench.core.call import NOTHING, Call
 from fullbench.core.case import Case
 from fullbench.core.item import WITHHELD, Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import LedgerError
+from fullbench.ledger import row_conversion, study_members
+from fullbench.ledger.aliases import Naming, voter
+from fullbench.ledger.contents_and_cost import Role
+from fullbench.ledger.database_interface import Database
+from fullbench.ledger.pictures.picture_folder import Pictures
+from fullbench.ledger.writing.group_commit_writer import Writer
 
 LOOKUP = 500
 RECENT = 16_384

@@ -11,18 +11,18 @@ from typing import NoReturn, TypeVar
 
 import orjson
 
-from fullbench.errors import LedgerError
-from fullbench.ledger.sqlite import incomplete_copy_marks
-from fullbench.ledger import schema
-from fullbench.ledger.integrity.row_chain import Chain
-from fullbench.ledger.integrity.row_chain import is_stored as is_chain_stored
-from fullbench.ledger.database_interface import Connection, Database, Taken
-from fullbench.ledger.row_conversion import Row
-from fullbench.ledger.writing.duplicate_keys import Batch, settle
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure, Verdict
+from fullbench.errors import LedgerError
+from fullbench.ledger import schema
+from fullbench.ledger.database_interface import Connection, Database, Taken
+from fullbench.ledger.integrity.row_chain import Chain
+from fullbench.ledger.integrity.row_chain import is_stored as is_chain_stored
+from fullbench.ledger.row_conversion import Row
+from fullbench.ledger.sqlite import incomplete_copy_marks
+from fullbench.ledger.writing.duplicate_keys import Batch, settle
 
 GROUP, GROUP_FREE = 128, 2_048
 """So many outcomes of calls are committed together at the latest, so many entries of any kind..."""
@@ -391,7 +391,9 @@ class Writer:
         is_long = self._checkpointed_at is not None and size - self._checkpointed_at > incomplete_copy_marks.LONG
         if not is_long and not self._lacks_mark():
             return
-        self._chain = incomplete_copy_marks.add(self.connection, self._chain, incomplete_copy_marks.BEGUN, [self._chain.writer])
+        self._chain = incomplete_copy_marks.add(
+            self.connection, self._chain, incomplete_copy_marks.BEGUN, [self._chain.writer]
+        )
         is_complete = self.database.checkpoint(self.connection)
         self._checkpointed_at = self.connection.log_bytes()
         self._next_mark = 0.0 if is_complete else time.monotonic() + incomplete_copy_marks.RETRY

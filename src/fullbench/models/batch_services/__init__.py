@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fullbench.models.batch_services.anthropic import AnthropicBatches
+from fullbench.models.batch_services.base import ENDED, BatchServer, Order, Sent, Standing, Unsure
 from fullbench.models.batch_services.gemini import GeminiBatches
 from fullbench.models.batch_services.openai import OpenAIBatches
-from fullbench.models.batch_services.base import ENDED, BatchServer, Order, Sent, Standing, Unsure
 from fullbench.models.chat_model import ChatModel
 
 __all__ = ["ENDED", "BatchServer", "Order", "Sent", "Standing", "Unsure", "batch_server"]

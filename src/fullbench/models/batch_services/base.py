@@ -16,15 +16,15 @@ from yarl import URL
 
 from fullbench.errors import ModelError
 from fullbench.files.writers import replacing
-from fullbench.text_safety import masked, masked_bytes
 from fullbench.models.chat_model import ChatModel
+from fullbench.models.model_prices import is_local
 from fullbench.models.net import error_meanings
+from fullbench.models.net.concurrent_calls import complete
 from fullbench.models.net.http_client import CONNECT_SECONDS
 from fullbench.models.net.proxies import proxy_for
-from fullbench.models.net.concurrent_calls import complete
 from fullbench.models.net.retries import LONGEST_WAIT
-from fullbench.models.model_prices import is_local
 from fullbench.models.wire.reply_parsing import Trouble, refusal
+from fullbench.text_safety import masked, masked_bytes
 
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 PAGE = 100

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from fullbench.models.dialects.base import Answer, Dialect, joined_words, json_text, splice, system_words, with_system
-from fullbench.models.wire.untrusted_json import count, list_of, text_of, total, usage_of, whole
-from fullbench.models.wire.image_encoding import Limit, encoded
-from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.reasoning_text import written
 from fullbench.core.item import Part
 from fullbench.core.model import Prompt
+from fullbench.models.dialects.base import Answer, Dialect, joined_words, json_text, splice, system_words, with_system
+from fullbench.models.model_settings import Sampling
+from fullbench.models.wire.image_encoding import Limit, encoded
+from fullbench.models.wire.reasoning_text import written
+from fullbench.models.wire.untrusted_json import count, list_of, text_of, total, usage_of, whole
 
 REPLY_TOKENS = 4_096
 """What every model of theirs may write, the oldest included."""

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 
 import orjson
 
-from fullbench.models.wire.image_encoding import Limit
-from fullbench.models.model_settings import Sampling
 from fullbench.core.call import Usage
 from fullbench.core.item import Part, Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
+from fullbench.models.model_settings import Sampling
+from fullbench.models.wire.image_encoding import Limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from fullbench.models.dialects.base import Answer, Dialect, joined_words, json_text, splice, system_words, with_system
-from fullbench.models.wire.untrusted_json import count, list_of, mapping_of, text_of, usage_of, whole
-from fullbench.models.wire.image_encoding import Limit, encoded
-from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.reasoning_text import written
 from fullbench.core.item import Part
 from fullbench.core.model import Prompt
+from fullbench.models.dialects.base import Answer, Dialect, joined_words, json_text, splice, system_words, with_system
+from fullbench.models.model_settings import Sampling
+from fullbench.models.wire.image_encoding import Limit, encoded
+from fullbench.models.wire.reasoning_text import written
+from fullbench.models.wire.untrusted_json import count, list_of, mapping_of, text_of, usage_of, whole
 
 _LEVELS = re.compile(r"gemini-(?:[3-9]|\d\d)")
 """Models that take a level of thinking; older ones take a number of tokens."""

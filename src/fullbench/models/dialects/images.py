@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 
 import orjson
 
+from fullbench.core.model import Prompt
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.dialects.base import Answer, Dialect, splice
 from fullbench.models.dialects.gemini import Gemini
-from fullbench.models.wire.untrusted_json import Misshapen, count, list_of, mapping_of, text_of, usage_of, whole
-from fullbench.models.wire.image_encoding import Limit, encoded
 from fullbench.models.model_settings import Sampling
+from fullbench.models.wire.image_encoding import Limit, encoded
 from fullbench.models.wire.reasoning_text import written
-from fullbench.core.model import Prompt
-from fullbench.core.picture import Picture
+from fullbench.models.wire.untrusted_json import Misshapen, count, list_of, mapping_of, text_of, usage_of, whole
 
 _ALWAYS_BYTES = re.compile(r"(?:^|/)(?:gpt-image|chatgpt-image)")
 """Models that send bytes unasked, and refuse a request that asks for them."""

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import orjson
 
-from fullbench.models.dialects.base import Answer, Dialect, head, json_text, with_system
-from fullbench.models.wire.untrusted_json import count, list_of, mapping_of, text_of, usage_of, whole
-from fullbench.models.wire.image_encoding import Limit, encoded
-from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.reasoning_text import apart, written
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
+from fullbench.models.dialects.base import Answer, Dialect, head, json_text, with_system
+from fullbench.models.model_settings import Sampling
+from fullbench.models.wire.image_encoding import Limit, encoded
+from fullbench.models.wire.reasoning_text import apart, written
+from fullbench.models.wire.untrusted_json import count, list_of, mapping_of, text_of, usage_of, whole
 
 LAST = 64
 """So many tokens at the end of a reply are kept with their chances: the ruling stands there."""

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import orjson
 
-from fullbench.models.dialects.base import Answer, Dialect, head, json_text, with_system
-from fullbench.models.dialects.openai import OpenAI
-from fullbench.models.wire.untrusted_json import count, list_of, mapping_of, text_of, usage_of, whole
-from fullbench.models.wire.image_encoding import encoded
-from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.reasoning_text import written
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
+from fullbench.models.dialects.base import Answer, Dialect, head, json_text, with_system
+from fullbench.models.dialects.openai import OpenAI
+from fullbench.models.model_settings import Sampling
+from fullbench.models.wire.image_encoding import encoded
+from fullbench.models.wire.reasoning_text import written
+from fullbench.models.wire.untrusted_json import count, list_of, mapping_of, text_of, usage_of, whole
 
 
 class Responses(Dialect):

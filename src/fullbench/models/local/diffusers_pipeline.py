@@ -23,13 +23,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError, MissingExtra
-from fullbench.models.local.transformers_model import PRECISIONS, place
-from fullbench.models.local.weights_digest import fingerprint
 from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError, MissingExtra
+from fullbench.models.local.transformers_model import PRECISIONS, place
+from fullbench.models.local.weights_digest import fingerprint
 from fullbench.picture_decoding import encoded, flat, upright
 
 OPTIONS: Mapping[str, Callable[[str], Any]] = {

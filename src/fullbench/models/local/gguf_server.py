@@ -19,11 +19,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from fullbench.errors import InputError, MissingExtra, ModelError, UserError
-from fullbench.models.local import thread_count
-from fullbench.models.chat_model import ChatModel
-from fullbench.models.model_settings import Limits, Sampling
 from fullbench.core.model import Prompt, Reply
+from fullbench.errors import InputError, MissingExtra, ModelError, UserError
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.local import thread_count
+from fullbench.models.model_settings import Limits, Sampling
 
 SLOTS = 2
 """So many prompts are answered at a time."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fullbench.models.wire.token_estimates import estimate, words
 from fullbench.core.call import Usage
 from fullbench.core.model import Prompt, Reply
+from fullbench.models.wire.token_estimates import estimate, words
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from fullbench.core.ballot import LETTERS
 from fullbench.models.prompt_fences import Hearing
 from fullbench.models.tools.colour_tool import colours_named
-from fullbench.models.tools.text_image_fit import Weights, said, shown, words_in
-from fullbench.models.tools.picture_notes import LINES, Notes
 from fullbench.models.tools.detector_words import count_of, counted, labels_named, listed, numbers_in, plural
-from fullbench.core.ballot import LETTERS
+from fullbench.models.tools.picture_notes import LINES, Notes
+from fullbench.models.tools.text_image_fit import Weights, said, shown, words_in
 
 Kind = Literal["count", "whether", "writing", "colours", "things"]
 WEIGHTS = Weights(thing=1.0, colour=0.3)

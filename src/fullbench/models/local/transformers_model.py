@@ -16,13 +16,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError, MissingExtra
-from fullbench.models.wire.reasoning_text import apart
-from fullbench.models.local.weights_digest import fingerprint
 from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
+from fullbench.errors import InputError, MissingExtra
+from fullbench.models.local.weights_digest import fingerprint
+from fullbench.models.wire.reasoning_text import apart
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 

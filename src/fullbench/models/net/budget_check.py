@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
+from fullbench.core.model import Prompt
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.token_estimates import estimate
-from fullbench.core.model import Prompt
 
 REPLY_TOKENS = 256
 """What a reply is taken to have, at most, before any has come."""

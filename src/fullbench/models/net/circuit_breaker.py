@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from fullbench.models.net.rate_limits import Rate, office
 from fullbench.models.model_settings import Key, Limits
+from fullbench.models.net.rate_limits import Rate, office
 
 LONGEST_HOLD = 30.0
 POLL = 0.05

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
-from fullbench.errors import FullbenchError, ModelError
 from fullbench.core.model import Prompt, Reply
+from fullbench.errors import FullbenchError, ModelError
 
 SLOW_PULL = 0.001
 LONGEST_TURN = 0.01

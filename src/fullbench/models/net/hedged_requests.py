@@ -8,9 +8,9 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
+from fullbench.core.call import known_sum
 from fullbench.models.dialects import Answer
 from fullbench.models.wire.reply_parsing import Tally, Trouble
-from fullbench.core.call import known_sum
 
 RECENT = 200
 ENOUGH = 20

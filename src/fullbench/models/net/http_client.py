@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from fullbench.errors import InputError
-from fullbench.models.wire.untrusted_json import LARGEST, TooLarge
 from fullbench.models.model_prices import is_local
+from fullbench.models.wire.untrusted_json import LARGEST, TooLarge
 
 if TYPE_CHECKING:
     import ssl

@@ -9,28 +9,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 
-from fullbench.errors import InputError, ModelError
-from fullbench.text_safety import masked_bytes
-from fullbench.models.dialects import Answer, Dialect
-from fullbench.models.net import error_meanings
-from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, lasting
-from fullbench.models.net.call_deadlines import Deadlines
-from fullbench.models.net.cancellation import HALT_SECONDS, halted
-from fullbench.models.net.hedged_requests import Hedge, race
-from fullbench.models.net.http_client import BrokenOff, Connections, Exchange, NoConnection, NoHttp, speaks_tls
-from fullbench.models.net.rate_limits import Throttle
-from fullbench.models.net.circuit_breaker import Provider
-from fullbench.models.net.proxies import proxy_for
-from fullbench.models.net.budget_check import REPLY_TOKENS, Purse, expected_price, purse
-from fullbench.models.net.concurrent_calls import unread
-from fullbench.models.net.retries import wait_for
-from fullbench.models.wire.untrusted_json import ENCODINGS, Misshapen, TooLarge, unpacked
-from fullbench.models.model_prices import FRESH, Shares
-from fullbench.models.wire.reply_parsing import Tally, Trouble, read, refusal
-from fullbench.models.model_settings import Key, Limits, Sampling
-from fullbench.models.wire.token_estimates import estimate
 from fullbench.core.call import FailureKind
 from fullbench.core.model import Prompt, Reply
+from fullbench.errors import InputError, ModelError
+from fullbench.models.dialects import Answer, Dialect
+from fullbench.models.model_prices import FRESH, Shares
+from fullbench.models.model_settings import Key, Limits, Sampling
+from fullbench.models.net import error_meanings
+from fullbench.models.net.budget_check import REPLY_TOKENS, Purse, expected_price, purse
+from fullbench.models.net.call_deadlines import Deadlines
+from fullbench.models.net.cancellation import HALT_SECONDS, halted
+from fullbench.models.net.circuit_breaker import Provider
+from fullbench.models.net.concurrent_calls import unread
+from fullbench.models.net.hedged_requests import Hedge, race
+from fullbench.models.net.http_client import BrokenOff, Connections, Exchange, NoConnection, NoHttp, speaks_tls
+from fullbench.models.net.proxies import proxy_for
+from fullbench.models.net.rate_limits import Throttle
+from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, lasting, wait_for
+from fullbench.models.wire.reply_parsing import Tally, Trouble, read, refusal
+from fullbench.models.wire.token_estimates import estimate
+from fullbench.models.wire.untrusted_json import ENCODINGS, Misshapen, TooLarge, unpacked
+from fullbench.text_safety import masked_bytes
 
 _log = logging.getLogger("fullbench")
 CONNECT_TRIES = 3

@@ -1,17 +1,15 @@
 """One prompt's attempts: how many there were."""
 
-
 from __future__ import annotations
 
-
+import random
 from dataclasses import dataclass
 from pathlib import Path
-from fullbench.models.wire.reply_parsing import Trouble
+
 from fullbench.core.call import FailureKind
 from fullbench.core.model import Prompt
-import random
 from fullbench.models.model_settings import Limits
-
+from fullbench.models.wire.reply_parsing import Trouble
 
 RATE_LIMITED = 429
 GARBLED_TRIES = 2

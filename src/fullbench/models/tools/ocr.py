@@ -38,7 +38,9 @@ class Text:
     def _reader(self) -> Any:
         from rapidocr import RapidOCR
 
-        threads = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": thread_count.half() for kind in ("intra", "inter")}
+        threads = {
+            f"EngineConfig.onnxruntime.{kind}_op_num_threads": thread_count.half() for kind in ("intra", "inter")
+        }
         return RapidOCR(params={"Global.log_level": "critical", **threads})
 
     def look(self, image: Image) -> list[str]:

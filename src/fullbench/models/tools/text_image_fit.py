@@ -5,25 +5,21 @@ root of their share; the other what the text names of these, and its other words
 loses by naming what is not there and by talking about other things, as it does before CLIP. This is no CLIP score.
 """
 
-
 from __future__ import annotations
-
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from math import sqrt
-from fullbench.models.tools.colour_tool import colours_named
-from fullbench.models.tools.picture_notes import Notes
-from fullbench.models.tools.detector_words import labels_named
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from math import sqrt
 from typing import Any
-from fullbench.models.tools.colour_tool import HUES, LEAST, colours_named
-from fullbench.models.tools.toolbox import Toolbox
+
 from fullbench.core.digests import digest
 from fullbench.core.picture import Picture
+from fullbench.models.tools.colour_tool import HUES, LEAST, colours_named
+from fullbench.models.tools.detector_words import labels_named
+from fullbench.models.tools.picture_notes import Notes
+from fullbench.models.tools.toolbox import Toolbox
 
 
 @dataclass(frozen=True)
@@ -93,6 +89,7 @@ def _length(bag: Bag) -> float:
 #
 # `ColourMeasure` compares the colours that a text names with those that the picture has, `ToolMeasure` all that the
 # tools note, things and writing too, with all that the text says.
+
 
 @dataclass(frozen=True)
 class ColourMeasure:

@@ -13,15 +13,15 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fullbench.cache_dir import cache_folder
-from fullbench.errors import InputError
-from fullbench.models.wire.image_encoding import write_whole
-from fullbench.models.tools.colour_tool import Colours
-from fullbench.models.tools.limited_tools import NARROWED, Narrowed
-from fullbench.models.tools.picture_notes import Notes
-from fullbench.models.tools.detector import Objects
-from fullbench.models.tools.ocr import Text
 from fullbench.core.digests import digest
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError
+from fullbench.models.tools.colour_tool import Colours
+from fullbench.models.tools.detector import Objects
+from fullbench.models.tools.limited_tools import NARROWED, Narrowed
+from fullbench.models.tools.ocr import Text
+from fullbench.models.tools.picture_notes import Notes
+from fullbench.models.wire.image_encoding import write_whole
 from fullbench.picture_decoding import flat, upright
 
 if TYPE_CHECKING:

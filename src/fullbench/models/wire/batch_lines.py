@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 import orjson
 
-from fullbench.models.chat_model import ChatModel
-from fullbench.models.dialects import Answer
-from fullbench.models.wire.untrusted_json import loaded
-from fullbench.models.wire.reply_parsing import Tally, Trouble, read_payload, refused
 from fullbench.core.call import FailureKind
 from fullbench.core.model import Model, Prompt, Reply
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.dialects import Answer
+from fullbench.models.wire.reply_parsing import Tally, Trouble, read_payload, refused
+from fullbench.models.wire.untrusted_json import loaded
 
 ENDPOINT = "/v1/chat/completions"
 RATE = 0.5

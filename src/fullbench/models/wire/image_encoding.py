@@ -1,13 +1,9 @@
 """Pictures as they travel: unchanged where they fit, scaled once where they do not, encoded once either way."""
 
-
 from __future__ import annotations
 
-
-import struct
-from struct import unpack_from
-from fullbench.picture_decoding import segments
 import os
+import struct
 import tempfile
 import threading
 import warnings
@@ -18,13 +14,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
+from struct import unpack_from
 from typing import TYPE_CHECKING
-import pybase64
-from fullbench.cache_dir import cache_folder
-from fullbench.errors import InputError
-from fullbench.core.picture import Picture, media_type
-from fullbench.picture_decoding import flat, transparent, turned, upright
 
+import pybase64
+
+from fullbench.cache_dir import cache_folder
+from fullbench.core.picture import Picture, media_type
+from fullbench.errors import InputError
+from fullbench.picture_decoding import flat, segments, transparent, turned, upright
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.models.dialects import Answer, Dialect
-from fullbench.models.net import error_meanings
-from fullbench.models.net.error_meanings import Kind
-from fullbench.models.wire.untrusted_json import Misshapen, is_object, loaded, looks, named
-from fullbench.models.model_prices import FRESH, Shares
-from fullbench.models.wire.token_estimates import estimate, words
 from fullbench.core.call import Usage, known_sum
 from fullbench.core.model import Prompt
+from fullbench.models.dialects import Answer, Dialect
+from fullbench.models.model_prices import FRESH, Shares
+from fullbench.models.net import error_meanings
+from fullbench.models.net.error_meanings import Kind
+from fullbench.models.wire.token_estimates import estimate, words
+from fullbench.models.wire.untrusted_json import Misshapen, is_object, loaded, looks, named
 
 
 @dataclass(slots=True)

@@ -1,19 +1,16 @@
 """How many tokens a prompt will take, before it is sent: a guess that the server's own count corrects."""
 
-
 from __future__ import annotations
-
 
 import re
 from collections.abc import Callable
 from functools import partial
 from math import ceil, floor, sqrt
 from typing import Literal
-from fullbench.models.wire.image_encoding import Limit
-from fullbench.models.wire.image_encoding import measured
+
 from fullbench.core.model import Prompt
 from fullbench.core.picture import Picture
-
+from fullbench.models.wire.image_encoding import Limit, measured
 
 # -----------------------------------------------------------------------------
 # How many tokens a picture takes, by the rule of the provider whose model looks at it.
@@ -140,6 +137,7 @@ RULES: tuple[tuple[re.Pattern[str], Rule, Source], ...] = tuple(
 
 
 # -----------------------------------------------------------------------------
+
 
 def estimate(prompt: Prompt, model: str = "") -> int:
     """About how many tokens a prompt takes: four letters of plain text, one or two of other scripts; pictures by the

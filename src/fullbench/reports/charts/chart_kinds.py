@@ -3,24 +3,19 @@
 `vega_lite` says what the hints are.
 """
 
-
 from __future__ import annotations
 
-
-from collections.abc import Sequence
-from typing import Any
-from fullbench.reports.cell_text import plain
-from fullbench.reports.charts.palette import MUTED
 from collections.abc import Callable, Mapping, Sequence
-from fullbench.errors import InputError
-from fullbench.core.estimate import Estimate
+from typing import Any
+
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Column, Table, sort_value
+from fullbench.errors import InputError
 from fullbench.reports.cell_text import decimals, plain, rounded, show
 from fullbench.reports.charts.palette import ACCENT, INK, MUTED
 from fullbench.reports.charts.radar_chart import radar
-
 
 # -----------------------------------------------------------------------------
 # What stands behind the points of a scatter plot: the lines that part it, and the names of its quadrants.

@@ -39,13 +39,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError, MissingExtra
 from fullbench.core.digests import digest
 from fullbench.core.note import Note
 from fullbench.core.table import Table
+from fullbench.errors import InputError, MissingExtra
+from fullbench.reports.atomic_write import write_file
 from fullbench.reports.cell_text import plain, rounded
 from fullbench.reports.charts.chart_kinds import KINDS, LEADS, Spec
-from fullbench.reports.atomic_write import write_file
 from fullbench.reports.charts.palette import GRID, INK, MUTED
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"

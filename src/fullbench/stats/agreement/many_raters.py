@@ -7,9 +7,9 @@ from typing import Literal, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import SIGNED, Options
 from fullbench.stats.array_checks import Floats, codes, column
 from fullbench.stats.intervals.bootstrap import Labels, bootstrap

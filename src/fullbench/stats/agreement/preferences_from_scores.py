@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Numbers, column, columns
 from fullbench.stats.intervals.bootstrap import Labels
 from fullbench.stats.intervals.share_intervals import share

@@ -7,11 +7,11 @@ from typing import Unpack
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import SHARE, SIGNED, Options, accuracy
+from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 

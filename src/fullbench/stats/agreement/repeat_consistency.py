@@ -1,25 +1,22 @@
 """Does a judge say the same when it is asked again?"""
 
-
 from __future__ import annotations
 
-
-from collections import Counter
-from dataclasses import dataclass
-from typing import Any
-import numpy as np
-import numpy.typing as npt
-from fullbench.errors import Undefined
-from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
-from fullbench.stats.array_checks import Floats, Ints, codes
-from fullbench.stats.intervals.cluster_intervals import cluster_mean
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, Literal
-from fullbench.stats.intervals import weighted_statistics
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.core.estimate import Estimate
+from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, codes, column
+from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import bootstrap
+from fullbench.stats.intervals.cluster_intervals import cluster_mean
 
 
 @dataclass(frozen=True)
@@ -212,7 +209,9 @@ def alignment(
                 n=len(variants),
             )
         )
-    mean_spread = bootstrap(weighted_statistics.mean, spread[counted], resamples=resamples, level=level, seed=bootstrap_seed)
+    mean_spread = bootstrap(
+        weighted_statistics.mean, spread[counted], resamples=resamples, level=level, seed=bootstrap_seed
+    )
     alone = int((~several).sum())
     as_zero = alone if one_variant == "zero" else 0
     return Alignment(mean_spread, int(counted.sum()), alone - as_zero, as_zero, int((spread[several] == 0).sum()))

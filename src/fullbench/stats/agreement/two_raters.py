@@ -12,11 +12,11 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Numbers, column, columns
+from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Labels, Method, Statistic, bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 from fullbench.stats.intervals.share_intervals import share

@@ -1,20 +1,19 @@
 """What several people say together, when some of them err more than others, and in their own ways."""
 
-
 from __future__ import annotations
 
-
-from dataclasses import dataclass
-import numpy as np
-import numpy.typing as npt
-from fullbench.errors import Undefined
-from fullbench.core.note import Note
-from fullbench.stats.array_checks import Floats, Ints, codes
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Literal, TypeVar, get_args
 
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.core.note import Note
+from fullbench.errors import Undefined
+from fullbench.stats.array_checks import Floats, Ints, codes
 
 # keeps logarithms finite where a rater never gave a label
 _LEAST = 1e-10

@@ -20,9 +20,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, codes, column
 from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
 

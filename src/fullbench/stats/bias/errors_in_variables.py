@@ -25,12 +25,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints
-from fullbench.stats.intervals.cluster_intervals import Scale, Spread, around, p_of_zero
 from fullbench.stats.bias.latent_scale import felt
+from fullbench.stats.intervals.cluster_intervals import Scale, Spread, around, p_of_zero
 
 KNOWN = "known error"
 BOUNDS = "bounds"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints
 from fullbench.stats.intervals.cluster_intervals import Scale
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.errors import Undefined
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 
 
 @dataclass(frozen=True)

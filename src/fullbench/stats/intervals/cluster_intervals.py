@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
 from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Numbers, codes, column
 from fullbench.stats.intervals.bootstrap import Labels
 from fullbench.stats.intervals.cluster_intervals import cluster_mean

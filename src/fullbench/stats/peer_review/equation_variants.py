@@ -12,8 +12,8 @@ from typing import get_args
 
 import numpy as np
 
-from fullbench.errors import InputError
 from fullbench.core.note import Note
+from fullbench.errors import InputError
 from fullbench.stats.array_checks import Floats, Numbers, column
 from fullbench.stats.peer_review.peer_rankings import Consensus, Initial, Over, Peers, Scale, upme
 

@@ -22,8 +22,8 @@ from itertools import combinations
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
 from fullbench.stats.ratings.joint_rating_model import Votes, joint
 

@@ -14,16 +14,16 @@ from typing import Literal, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, duels
-from fullbench.stats.ratings.match_counts import Battles, Moves
 from fullbench.stats.intervals.bootstrap import Labels
-from fullbench.stats.ratings.match_graph import strong_components, weak_components
 from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
 from fullbench.stats.intervals.share_intervals import share, wilson
 from fullbench.stats.ratings.bradley_terry_solver import newton
+from fullbench.stats.ratings.match_counts import Battles, Moves
+from fullbench.stats.ratings.match_graph import strong_components, weak_components
 from fullbench.stats.ratings.tie_models import Fit, Ties, expected, fit
 
 Interval = Literal["bootstrap", "sandwich"]

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, duels
 from fullbench.stats.intervals.cluster_intervals import NO_SPREAD, ONE_ITEM
-from fullbench.stats.ratings.match_graph import strong_components, weak_components
 from fullbench.stats.people.prediction_powered import METHOD, Drawn, people_spread, reach
+from fullbench.stats.ratings.match_graph import strong_components, weak_components
 
 _STEPS = 100
 _CLOSE = 1e-10

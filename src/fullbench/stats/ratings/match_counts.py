@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.errors import Undefined
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, coded, column, narrow_duels
 from fullbench.stats.intervals.bootstrap import Labels, Sample
 from fullbench.stats.intervals.cluster_intervals import Spread

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
 
 SPREAD = 2.0

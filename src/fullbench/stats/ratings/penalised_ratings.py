@@ -18,14 +18,14 @@ from typing import Unpack
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats
-from fullbench.stats.ratings.match_counts import Battles
 from fullbench.stats.intervals.cluster_intervals import ONE_ITEM, unseen
-from fullbench.stats.ratings.match_graph import reachable, strong_components, weak_components
 from fullbench.stats.ratings.bradley_terry import Options, Ratings, rate
+from fullbench.stats.ratings.match_counts import Battles
+from fullbench.stats.ratings.match_graph import reachable, strong_components, weak_components
 
 METHOD = "one-sided, after Clopper and Pearson on items"
 THROUGH_OTHERS = Note("no-interval.through-others", "met the rest only through others")

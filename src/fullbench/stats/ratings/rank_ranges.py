@@ -17,10 +17,10 @@ import numpy as np
 
 from fullbench.core.estimate import Estimate
 from fullbench.stats.array_checks import Bools, Floats
-from fullbench.stats.ratings.match_counts import Moves
-from fullbench.stats.ratings.penalised_ratings import Everyone
 from fullbench.stats.intervals.normal_and_t_quantiles import normal_quantile, student_quantile
 from fullbench.stats.ratings.bradley_terry import Ratings
+from fullbench.stats.ratings.match_counts import Moves
+from fullbench.stats.ratings.penalised_ratings import Everyone
 
 Rank = tuple[int, int]
 _DRAWS = 1000

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints
-from fullbench.stats.ratings.match_counts import Battles
 from fullbench.stats.intervals.cluster_intervals import cluster_mean
-from fullbench.stats.ratings.penalised_ratings import Everyone
-from fullbench.stats.ratings.bradley_terry import Ratings
 from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.stats.ratings.bradley_terry import Ratings
+from fullbench.stats.ratings.match_counts import Battles
+from fullbench.stats.ratings.penalised_ratings import Everyone
 
 TieRule = Literal["half", "left out"]
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, column, duels
-from fullbench.stats.ratings.match_counts import Battles
 from fullbench.stats.intervals.bootstrap import Labels
+from fullbench.stats.ratings.match_counts import Battles
 from fullbench.stats.ratings.match_graph import strong_components
 
 # odds of ten thousand million: whatever moves so far has no maximum and would move for ever

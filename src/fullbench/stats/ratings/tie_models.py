@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.note import Note
+from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints
 from fullbench.stats.ratings.match_counts import Battles, Moves
 

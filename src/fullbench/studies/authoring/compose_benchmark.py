@@ -6,10 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fullbench.errors import InputError, Unscorable
-from fullbench.files.picture_access_policy import read_picture
-from fullbench.judges.scorers.decoded_pictures import decode
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Language
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
@@ -17,12 +13,16 @@ from fullbench.core.model import Model
 from fullbench.core.note import Note
 from fullbench.core.picture import SUFFIXES, Picture
 from fullbench.core.table import Cell, Table
+from fullbench.errors import InputError, Unscorable
+from fullbench.files.picture_access_policy import read_picture
+from fullbench.judges.scorers.decoded_pictures import decode
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies.authoring import reworded_questions
-from fullbench.studies.run.answer_items import answer
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
 from fullbench.studies.authoring.near_duplicates import NEAR, fingerprint, near
-from fullbench.studies.run.progress_display import watching
 from fullbench.studies.authoring.reworded_questions import Reworded
+from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.run.answer_items import answer
+from fullbench.studies.run.progress_display import watching
 
 SAME = "the same file"
 ALIKE = "nearly the same picture"

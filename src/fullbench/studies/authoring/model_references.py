@@ -8,16 +8,16 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.judges.prompt_templates import Template
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Language
 from fullbench.core.item import Item, Turn
 from fullbench.core.model import DECLINED, Model
 from fullbench.core.response import Response
 from fullbench.core.text import language_of
-from fullbench.studies.run.answer_items import answer
+from fullbench.errors import InputError
+from fullbench.judges.prompt_templates import Template
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.run.answer_items import answer
 from fullbench.studies.run.progress_display import watching
 
 

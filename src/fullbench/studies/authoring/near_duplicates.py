@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fullbench.core.item import SENSITIVE
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.files.writers import replacing, write_rows
 from fullbench.judges.scorers.decoded_pictures import decode
-from fullbench.core.item import SENSITIVE
-from fullbench.core.picture import Picture
 from fullbench.picture_decoding import encoded, veiled
 
 if TYPE_CHECKING:

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from fullbench.synthetic.perturb.blur import defocus, motion
-from fullbench.synthetic.perturb.demographic_grids import Shown
-from fullbench.synthetic.perturb.masks import Region, distort
-from fullbench.synthetic.perturb.perturbed_pairs import Asked, pair, people, record
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.readers import read_rows
 from fullbench.judges.scorers.decoded_pictures import decode
-from fullbench.core.picture import Picture
 from fullbench.picture_decoding import encoded
 from fullbench.plugin_registry import function
-from fullbench.studies.exchange.export_record import export
 from fullbench.studies.authoring.near_duplicates import Made, keep
+from fullbench.studies.exchange.export_record import export
+from fullbench.synthetic.perturb.blur import defocus, motion
+from fullbench.synthetic.perturb.demographic_grids import Shown
+from fullbench.synthetic.perturb.masks import Region, distort
+from fullbench.synthetic.perturb.perturbed_pairs import Asked, pair, people, record
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -16,11 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from fullbench.errors import InputError
-from fullbench.files.row_fields import Fields
-from fullbench.files.readers import read_rows
-from fullbench.files.writers import Columns
-from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Language
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item, Turn
@@ -29,6 +24,11 @@ from fullbench.core.note import Note
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.text import language_of
+from fullbench.errors import InputError
+from fullbench.files.readers import read_rows
+from fullbench.files.row_fields import Fields
+from fullbench.files.writers import Columns
+from fullbench.judges.prompt_templates import Template
 
 REWRITES = 5
 Reason = Literal["factual error", "does not follow", "incomplete", "common-sense mistake"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fullbench.errors import InputError
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.errors import InputError
 
 DATASET = "dataset"
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.errors import InputError, ModelError
-from fullbench.models.wire.batch_lines import named
-from fullbench.models.chat_model import ChatModel
 from fullbench.core.model import Model
+from fullbench.errors import InputError, ModelError
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.wire.batch_lines import named
 from fullbench.studies.batches.batch_folders import ERRORS, OUTPUT, REQUESTS, Folder, Shelf
 
 if TYPE_CHECKING:

@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model
 from fullbench.errors import InputError
 from fullbench.files.writers import replacing
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.wire.batch_lines import named
-from fullbench.core.judge import Judge
-from fullbench.core.model import Model
-from fullbench.studies.run.answer_items import answer
-from fullbench.studies.batches.unmatched_replies import extras
-from fullbench.studies.batches.batch_folders import OUTPUT, Folder, Shelf
-from fullbench.studies.batches.requests_and_replies import Count, Mailbox, Size
 from fullbench.studies.batches.batch_client import Posting
+from fullbench.studies.batches.batch_folders import OUTPUT, Folder, Shelf
 from fullbench.studies.batches.models_from_batch_files import FiledJudge, FiledModel, filed_contestant, filed_judge
-from fullbench.studies.run.study_run import Conductor
+from fullbench.studies.batches.requests_and_replies import Count, Mailbox, Size
+from fullbench.studies.batches.unmatched_replies import extras
 from fullbench.studies.engines import Tally
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.answer_items import answer
 from fullbench.studies.run.declare_in_ledger import introduce
+from fullbench.studies.run.judge_cases import hear
 from fullbench.studies.run.study_plan import models_asked
+from fullbench.studies.run.study_run import Conductor
 
 UNWELL = frozenset({"failed", "expired", "cancelled"})
 FIRST_WAIT = 5.0

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.models.wire.batch_lines import takes_batches
-from fullbench.models.chat_model import ChatModel
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge, models_of, with_models
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.verdict import Failure, Verdict
-from fullbench.studies.run.answer_items import Question
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.wire.batch_lines import takes_batches
 from fullbench.studies.batches.requests_and_replies import Desk, Mailbox
+from fullbench.studies.run.answer_items import Question
 
 Told = Callable[[str], Iterable[Failure]]
 """Gives the failures of a judge or contestant that the ledger knows of."""

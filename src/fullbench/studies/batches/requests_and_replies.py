@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from fullbench.errors import InputError
-from fullbench.models.wire.batch_lines import RATE, named, reply_of, request_line
-from fullbench.models.chat_model import ChatModel
 from fullbench.core.call import NOTHING
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.verdict import Failure
+from fullbench.errors import InputError
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.wire.batch_lines import RATE, named, reply_of, request_line
 from fullbench.studies.batches.batch_folders import NAMES, REQUESTS, Folder, Shelf, State
 
 REQUESTS_MAX = 50_000

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fullbench.models.wire.batch_lines import named, reply_of
-from fullbench.models.chat_model import ChatModel
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt
 from fullbench.core.verdict import Failure
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.wire.batch_lines import named, reply_of
 from fullbench.studies.batches.batch_folders import Folder
 
 Kind = Literal["unknown", "second"]

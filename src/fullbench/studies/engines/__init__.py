@@ -1,10 +1,23 @@
 """Engines: where the asking of a run is done. This machine, or a cluster of machines."""
 
-from fullbench.studies.engines.engine_specs import engine
-from fullbench.studies.engines.remote_factory import remade, wants_gpu
 from fullbench.studies.engines.budget import Budget
+from fullbench.studies.engines.engine_specs import engine
 from fullbench.studies.engines.interrupt_handling import SIGNALLED, Stop
-from fullbench.studies.engines.run_jobs import HERE, LOOKUP, USUAL, Ask, Engine, Insistence, Job, Key, Recipe, Tally, Watch, work
+from fullbench.studies.engines.remote_factory import remade, wants_gpu
+from fullbench.studies.engines.run_jobs import (
+    HERE,
+    LOOKUP,
+    USUAL,
+    Ask,
+    Engine,
+    Insistence,
+    Job,
+    Key,
+    Recipe,
+    Tally,
+    Watch,
+    work,
+)
 
 __all__ = [
     "HERE",

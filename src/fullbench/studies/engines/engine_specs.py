@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from urllib.parse import parse_qsl
 
-from fullbench.errors import InputError
 from fullbench.core import plugin_entry_points
+from fullbench.errors import InputError
 from fullbench.studies.engines.run_jobs import HERE, Engine
 
 _OPTIONS = {"min": 1, "max": 1_000}

@@ -23,11 +23,11 @@ from types import ModuleType
 from typing import Any
 
 from fullbench.errors import EngineError, MissingExtra
-from fullbench.studies.engines.worker_pool import LOOK_AROUND, LOST, Crew, Desk, contract
 from fullbench.studies.engines.cluster_rate_limits import BEAT, Office
-from fullbench.studies.engines.task_transfer import Shelf
 from fullbench.studies.engines.interrupt_handling import Stop
 from fullbench.studies.engines.run_jobs import Job, Tally
+from fullbench.studies.engines.task_transfer import Shelf
+from fullbench.studies.engines.worker_pool import LOOK_AROUND, LOST, Crew, Desk, contract
 
 NAMESPACE = "fullbench"
 KNOCK_SECONDS = 5

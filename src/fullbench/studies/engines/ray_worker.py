@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fullbench.errors import FullbenchError
-from fullbench.models.net.rate_limits import kept_by
 from fullbench.models.net.budget_check import paid_by
+from fullbench.models.net.rate_limits import kept_by
 from fullbench.studies.engines.cluster_rate_limits import Branch
 from fullbench.studies.engines.run_jobs import Ask, Recipe
 

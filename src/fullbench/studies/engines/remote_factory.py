@@ -6,8 +6,8 @@ import platform
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from fullbench.errors import EngineError, FullbenchError
 from fullbench.core.judge import Judge, models_of
+from fullbench.errors import EngineError, FullbenchError
 
 
 class _Named(Protocol):

@@ -17,14 +17,14 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import Any, Generic, Protocol, TypeVar
 
-from fullbench.errors import FullbenchError
-from fullbench.models.net.cancellation import halted_by
-from fullbench.models.net.budget_check import paid_by
 from fullbench.core.call import NOTHING, Usage
 from fullbench.core.verdict import Failure, Reader
-from fullbench.studies.engines.outcome_records import keepable, sane
+from fullbench.errors import FullbenchError
+from fullbench.models.net.budget_check import paid_by
+from fullbench.models.net.cancellation import halted_by
 from fullbench.studies.engines.budget import Budget
 from fullbench.studies.engines.interrupt_handling import Stop
+from fullbench.studies.engines.outcome_records import keepable, sane
 
 LOOKUP = 512
 SLOW_LOOKUP, MOST_LOOKED_UP = 0.05, 4_096

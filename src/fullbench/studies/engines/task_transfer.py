@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError
 
 REMEMBERED = 256 * 2**20
 """So many bytes of pictures a worker remembers; the run knows which, since it remembers by the same rule."""

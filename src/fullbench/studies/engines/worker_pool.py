@@ -16,15 +16,15 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-from fullbench.errors import EngineError, FullbenchError
-from fullbench.models.net.budget_check import purse
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.verdict import Failure
+from fullbench.errors import EngineError, FullbenchError
+from fullbench.models.net.budget_check import purse
 from fullbench.studies.engines.cluster_rate_limits import Branch
-from fullbench.studies.engines.task_transfer import Line, Memory, Shelf, packed, unpacked
 from fullbench.studies.engines.interrupt_handling import Stop
-from fullbench.studies.engines.run_jobs import Job, Key, Recipe, Tally
 from fullbench.studies.engines.ray_worker import Turn, Worker
+from fullbench.studies.engines.run_jobs import Job, Key, Recipe, Tally
+from fullbench.studies.engines.task_transfer import Line, Memory, Shelf, packed, unpacked
 from fullbench.version import build
 
 CPUS = 0.1

@@ -16,12 +16,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.files.writers import Columns, replacing, write_rows
 from fullbench.core.item import SENSITIVE, Item, Part
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
+from fullbench.errors import InputError
+from fullbench.files.writers import Columns, replacing, write_rows
 
 
 def preferences(record: Record, judge: str, *, margin: float = 0.0) -> Iterator[tuple[Item, Response, Response]]:

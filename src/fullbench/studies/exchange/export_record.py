@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from fullbench.core.record import Record
+from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.files.item_files import write_items, write_responses, write_verdicts
 from fullbench.files.writers import replacing
-from fullbench.core.record import Record
-from fullbench.core.verdict import Verdict
 from fullbench.studies.run.cases_per_judge import write_panels
 
 _STUDY = """\

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.verdict import Verdict
 
 Place = tuple[str, str, int, str, int]
 """Case, judge, trial, rater and revision: what there is one verdict of at most."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from fullbench.judges.quoted_prompt_texts import read_reply
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import NOTHING, Call
 from fullbench.core.case import Case
 from fullbench.core.verdict import PEOPLE, Reader, Verdict
+from fullbench.judges.quoted_prompt_texts import read_reply
+from fullbench.ledger.ledger import Ledger
 
 CHUNK = 500
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.judges.prompt_examples import Example
-from fullbench.judges.prompted import PromptedJudge
 from fullbench.core.case import Case
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.judges.prompt_examples import Example
+from fullbench.judges.prompted import PromptedJudge
 
 _SAME = ("mode", "sight", "reference", "language", "criteria", "resample", "form", "sees", "rules_tag")
 """Settings that a judge is made with under the very names that it declares them by."""

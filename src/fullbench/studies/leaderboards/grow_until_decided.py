@@ -15,13 +15,13 @@ from itertools import combinations
 
 import numpy as np
 
-from fullbench.errors import InputError
 from fullbench.core.case import Case
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.note import Note, word
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
+from fullbench.errors import InputError
 from fullbench.stats.array_checks import Floats
 from fullbench.stats.ratings.sequential_intervals import Look, look, next_matches
 from fullbench.studies.engines import Budget, Stop, Tally, Watch

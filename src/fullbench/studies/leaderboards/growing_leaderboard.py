@@ -13,10 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import Settings, battles
 from fullbench.analysis.boards.matches_from_verdicts import Matches, settle
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.column_labels import headings
@@ -26,6 +24,8 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Stop, Tally, Watch
 from fullbench.studies.run.judge_cases import hear
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fullbench.columns.verdict_columns import STUDY
-from fullbench.errors import InputError
-from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.judge_replacements import Succession, successions
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.record import Duel, Record
 from fullbench.core.table import Cell, Table
+from fullbench.errors import InputError
+from fullbench.ledger.judge_replacements import Succession, successions
+from fullbench.ledger.ledger import Ledger
 from fullbench.stats.ratings.joint_rating_model import Joint, Votes, joint
 from fullbench.studies import ledger_columns
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from fullbench.columns.verdict_columns import Columns
-from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import Settings
-from fullbench.analysis.boards.matches_from_verdicts import RULES
 from fullbench.analysis.boards.leaderboard_details import standings
+from fullbench.analysis.boards.matches_from_verdicts import RULES
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Table
+from fullbench.errors import InputError
 from fullbench.stats.agreement.vote_consensus import VOTE_RULES
 from fullbench.stats.ratings.tie_models import Ties
 

@@ -7,11 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
-from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import Settings
-from fullbench.files.item_files import read_responses
-from fullbench.files.picture_access_policy import allowing, without_pictures
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
@@ -19,16 +15,20 @@ from fullbench.core.model import Model
 from fullbench.core.note import Note
 from fullbench.core.response import Response
 from fullbench.core.table import Table
-from fullbench.studies.run import study_plan
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_responses
+from fullbench.files.picture_access_policy import allowing, without_pictures
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.run.answer_items import answer as answer_all
 from fullbench.studies.engines import HERE, USUAL, Budget, Engine, Insistence, Tally
 from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Pool, Schedule, uniform
-from fullbench.studies.run.study_inputs import left_by_limit
-from fullbench.studies.run.progress_display import watching
-from fullbench.studies.run.missing_pictures import refuse_blind
-from fullbench.studies.run.run_options import RunTerms
 from fullbench.studies.leaderboards.withheld_test_sets import marked
+from fullbench.studies.run import study_plan
+from fullbench.studies.run.answer_items import answer as answer_all
+from fullbench.studies.run.missing_pictures import refuse_blind
+from fullbench.studies.run.progress_display import watching
+from fullbench.studies.run.run_options import RunTerms
+from fullbench.studies.run.study_inputs import left_by_limit
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,16 @@ def prepare(asked: Asked, ledger: Ledger, terms: RunTerms, *, answer: bool) -> R
     with allowing(*asked.pictures_from), without_pictures(asked.without_pictures):
         items = marked(ledger, bench.items(asked.data), withheld=asked.withheld)
     played = items[: asked.limit]
-    spec = judge_and_model_specs.in_words_of(asked.benchmark, asked.judge, manner=asked.manner, reader=asked.reader or "")
+    spec = judge_and_model_specs.in_words_of(
+        asked.benchmark, asked.judge, manner=asked.manner, reader=asked.reader or ""
+    )
     judge = judge_and_model_specs.judge(spec)
     brought = [response for path in asked.responses for response in read_answers(bench, path, items, asked.data, "")]
-    contestant = None if asked.predictions is not None or ":" not in asked.model else judge_and_model_specs.contestant(asked.model)
+    contestant = (
+        None
+        if asked.predictions is not None or ":" not in asked.model
+        else judge_and_model_specs.contestant(asked.model)
+    )
     name = contestant.name if contestant is not None else asked.model
     models = [*study_plan.models_asked([judge]), *([] if contestant is None else [contestant])]
     ready = Ready(Pool(played, ()), judge, name, None, models, contestant)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from fullbench.errors import InputError
 from fullbench.analysis.boards.leaderboard import Settings
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.table import Table
-from fullbench.studies.leaderboards import leaderboard_display, leaderboard_from_options
-from fullbench.studies.run import study_plan
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.run.study_run import Conducted
 from fullbench.studies.engines import Budget
-from fullbench.studies.table_sources import looked_at
+from fullbench.studies.leaderboards import leaderboard_display, leaderboard_from_options
 from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Schedule, uniform
-from fullbench.studies.run.progress_display import watching
+from fullbench.studies.run import study_plan
 from fullbench.studies.run.missing_pictures import counted
-from fullbench.studies.study_file import Study
+from fullbench.studies.run.progress_display import watching
 from fullbench.studies.run.run_options import RunTerms, RunTermsByName
+from fullbench.studies.run.study_run import Conducted
+from fullbench.studies.study_file import Study
+from fullbench.studies.table_sources import looked_at
 
 
 class Growing:

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fullbench.errors import InputError
-from fullbench.analysis.boards.rank_history import Step, table
 from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.analysis.boards.leaderboard import boards as boards_of
-from fullbench.ledger.ledger import Ledger
+from fullbench.analysis.boards.rank_history import Step, table
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 
 _SHOWN = 3
 
@@ -42,8 +42,8 @@ def submit(
 ) -> Submitted:  # fmt: skip
     """Enter all answers of a submission. One that leaves items unanswered is refused, unless it may be `partial`."""
     # Not with the module: a leaderboard that is shown asks nobody, and these take a fifth of its time to import.
-    from fullbench.studies.leaderboards import leaderboard_from_options
     from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.leaderboards import leaderboard_from_options
     from fullbench.studies.leaderboards.withheld_test_sets import marked
 
     bench = judge_and_model_specs.benchmark(benchmark)

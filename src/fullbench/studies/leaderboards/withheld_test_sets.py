@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from fullbench.errors import InputError
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.item import WITHHELD, Item
 from fullbench.core.record import Record
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 
 _OF_QUESTION = frozenset({"family", "images", "dataset", "language", "task"})
 """The tags that say what kind of question an item is, and nothing of its answer."""

@@ -7,21 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack, get_args
 
-from fullbench.synthetic.contestants import reviewers
-from fullbench.synthetic.sample_items import sample
-from fullbench.synthetic.truth import PictureTruth
-from fullbench.errors import InputError
-from fullbench.analysis.peer_review.reviews_from_record import PARTS
-from fullbench.analysis.peer_review.repeated_runs import Run, runs
 from fullbench.analysis.peer_review.ground_truth import Truth
-from fullbench.files.question_sets import read_questions
-from fullbench.judges.peer_review import review_protocol
-from fullbench.judges.peer_review.review_protocol import KEY
-from fullbench.judges.peer_review.multiple_choice_answers import KeyedTruth
-from fullbench.judges.peer_review.review_prompts import Wording, read_wording, shipped
-from fullbench.judges.prompted import Mode, read_template
-from fullbench.judges.prompt_templates import Template
-from fullbench.ledger.ledger import Ledger
+from fullbench.analysis.peer_review.repeated_runs import Run, runs
+from fullbench.analysis.peer_review.reviews_from_record import PARTS
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model, family_of
@@ -29,19 +17,31 @@ from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.text import language_named
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
+from fullbench.files.picture_folders import Pictures
+from fullbench.files.question_sets import read_questions
+from fullbench.judges.peer_review import review_protocol
+from fullbench.judges.peer_review.multiple_choice_answers import KeyedTruth
+from fullbench.judges.peer_review.review_prompts import Wording, read_wording, shipped
+from fullbench.judges.peer_review.review_protocol import KEY
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompted import Mode, read_template
+from fullbench.ledger.ledger import Ledger
 from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
 from fullbench.stats.peer_review.equation_variants import initial_named, reading_named
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.run import study_plan
-from fullbench.studies.run.study_run import Conducted
 from fullbench.studies.engines import Budget
-from fullbench.studies.run.cost_forecast import TOKENS_OUT, Load, Seen
-from fullbench.studies.table_sources import looked_at
 from fullbench.studies.peer_review.peer_review_steps import COSTS, PeerReview, Reviewed
-from fullbench.files.picture_folders import Pictures
 from fullbench.studies.peer_review.true_scores import called, read_scores
-from fullbench.studies.study_file import Study
+from fullbench.studies.run import study_plan
+from fullbench.studies.run.cost_forecast import TOKENS_OUT, Load, Seen
 from fullbench.studies.run.run_options import RunTerms, RunTermsByName
+from fullbench.studies.run.study_run import Conducted
+from fullbench.studies.study_file import Study
+from fullbench.studies.table_sources import looked_at
+from fullbench.synthetic.contestants import reviewers
+from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.truth import PictureTruth
 
 _SAMPLE = 25
 _QUESTION = 20
@@ -57,7 +57,11 @@ class Reviewing:
 
     def __init__(self, study: Study) -> None:
         self.study, options = study, study.options
-        models = [judge_and_model_specs.contestant(spec) for spec in study.contestants] if study.contestants else list(reviewers())
+        models = (
+            [judge_and_model_specs.contestant(spec) for spec in study.contestants]
+            if study.contestants
+            else list(reviewers())
+        )
         if options.get("best_first") and not study.contestants:
             raise InputError("--best-first says in which order --contestants are named; name them")
         seeds = _seeds(options.get("seeds", [study.seed]))
@@ -199,7 +203,9 @@ def _loads(review: PeerReview, ledger: Ledger, seen: Seen) -> tuple[list[Load], 
         for model in review.contestants
     ]
     answers = [study_plan.answers(model, asked[model.name], 1, ledger, seen) for model in review.contestants]
-    rulings = [study_plan.verdicts(judge, review.docket(judge, items, answered), ledger, seen) for judge in review.judges()]
+    rulings = [
+        study_plan.verdicts(judge, review.docket(judge, items, answered), ledger, seen) for judge in review.judges()
+    ]
     return [*([] if review.given else questions), *answers], rulings
 
 

@@ -10,19 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Unpack
 
-from fullbench.errors import InputError
-from fullbench.analysis.peer_review.scores_from_answer_key import benchmark, by_key
+from fullbench.analysis.peer_review.ground_truth import Truth, in_this_order
 from fullbench.analysis.peer_review.ranking_methods import Terms
 from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma
-from fullbench.analysis.peer_review.ground_truth import Truth, in_this_order
-from fullbench.judges.peer_review import review_protocol, reviewer_assignment, multiple_choice_answers
-from fullbench.judges.peer_review.review_prompts import Wording, shipped
-from fullbench.judges.prompted import Mode, PromptedJudge
-from fullbench.judges.prompt_templates import Template
-from fullbench.ledger.ledger import Ledger
+from fullbench.analysis.peer_review.scores_from_answer_key import benchmark, by_key
 from fullbench.core.call import Usage
 from fullbench.core.case import Case, Orders
-from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
@@ -31,13 +24,20 @@ from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
+from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import InputError
+from fullbench.judges.peer_review import multiple_choice_answers, review_protocol, reviewer_assignment
+from fullbench.judges.peer_review.review_prompts import Wording, shipped
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompted import Mode, PromptedJudge
+from fullbench.ledger.ledger import Ledger
 from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
 from fullbench.stats.peer_review.peer_rankings import Initial
+from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.run import study_plan
 from fullbench.studies.run.answer_items import answer
-from fullbench.studies.engines import Budget, Tally
 from fullbench.studies.run.judge_cases import hear
 from fullbench.studies.run.progress_display import watching
 from fullbench.studies.run.run_options import RunTerms, RunTermsByName

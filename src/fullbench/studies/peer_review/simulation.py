@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fullbench.synthetic.biased_judge import TIE
-from fullbench.errors import InputError
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.errors import InputError
+from fullbench.synthetic.biased_judge import TIE
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from statistics import fmean, stdev
 
-from fullbench.errors import Undefined
-from fullbench.analysis.peer_review.ranking_methods import METHODS, ROBUST, Nearness, Terms, consensus, nearness, scores
 from fullbench.analysis.peer_review.ground_truth import Truth
+from fullbench.analysis.peer_review.ranking_methods import METHODS, ROBUST, Nearness, Terms, consensus, nearness, scores
 from fullbench.analysis.peer_review.shared_bias_warnings import warned, warnings
 from fullbench.core.column_labels import headings, with_deviation
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
+from fullbench.errors import Undefined
 from fullbench.stats.peer_review.equation_variants import READINGS
 from fullbench.studies.peer_review.simulation import Court, Setting, court
 

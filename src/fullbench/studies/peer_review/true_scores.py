@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fullbench.errors import InputError
 from fullbench.analysis.peer_review.ground_truth import Truth, given_scores
+from fullbench.errors import InputError
 from fullbench.files.readers import read_rows
 from fullbench.files.release_rows import Row
 

@@ -12,9 +12,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.files.writers import replacing
-from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Language
 from fullbench.core.digests import digest
 from fullbench.core.item import REQUEST, Item
@@ -22,11 +19,14 @@ from fullbench.core.model import DECLINED, Model
 from fullbench.core.response import Response
 from fullbench.core.rubric import Criterion, criteria_of
 from fullbench.core.text import language_of
-from fullbench.studies.run.answer_items import answer
-from fullbench.studies.engines import Tally
+from fullbench.errors import InputError
+from fullbench.files.writers import replacing
+from fullbench.judges.prompt_templates import Template
 from fullbench.studies.authoring.model_references import Going
-from fullbench.studies.run.progress_display import watching
+from fullbench.studies.engines import Tally
 from fullbench.studies.rubrics.rubrics_in_studies import CONFIRMED, read_file, words_digest
+from fullbench.studies.run.answer_items import answer
+from fullbench.studies.run.progress_display import watching
 
 EXAMPLES = 12
 """So many answers are shown to whoever proposes: the prompt stays short, and both ends of the marks are in it."""

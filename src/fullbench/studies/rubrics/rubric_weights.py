@@ -16,12 +16,10 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.errors import InputError, Undefined
 from fullbench.analysis.estimate_cells import scale_of
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
+from fullbench.core.column_labels import headings
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
-from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.note import Note, sentence
 from fullbench.core.record import Record
@@ -29,6 +27,8 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import Criterion
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import InputError, Undefined
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import bootstrap
 
@@ -174,7 +174,11 @@ def _tested(totals: Mapping[str, Floats], test: Marked, seed: int) -> tuple[list
     for name, total in totals.items():
         cells: list[Cell] = [name]
         try:
-            cells.append(bootstrap(weighted_statistics.pearson, total, test.people, cluster=test.items, seed=seed, within=(-1, 1)))
+            cells.append(
+                bootstrap(
+                    weighted_statistics.pearson, total, test.people, cluster=test.items, seed=seed, within=(-1, 1)
+                )
+            )
         except Undefined as reason:
             cells.append(sentence(reason))
         gain = None

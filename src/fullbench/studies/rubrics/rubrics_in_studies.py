@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.files.toml_files import read_toml
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
@@ -16,6 +14,8 @@ from fullbench.core.item import Item
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC, Criterion, Rubric, criteria_of, own_criteria
+from fullbench.errors import InputError
+from fullbench.files.toml_files import read_toml
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.study_file import Study
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Call, Usage
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure
+from fullbench.ledger.ledger import Ledger
 from fullbench.picture_decoding import is_black
 from fullbench.studies import judge_and_model_specs as named
 from fullbench.studies.engines import (

@@ -1,25 +1,22 @@
 """Which cases of a study are for which judge, and how many they are."""
 
-
 from __future__ import annotations
-
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from fullbench.errors import InputError
+from pathlib import Path
+
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge
+from fullbench.core.record import Record
 from fullbench.core.response import Response
-from fullbench.studies.engines import Stop, Tally
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from fullbench.files.row_fields import Fields
+from fullbench.errors import InputError
 from fullbench.files.item_files import samples_of
 from fullbench.files.readers import read_rows
+from fullbench.files.row_fields import Fields
 from fullbench.files.writers import write_rows
-from fullbench.core.record import Record
-
+from fullbench.studies.engines import Stop, Tally
 
 MOST_TRIALS = 1_000_000
 """So often a case may be heard: what is more is a slip of the hand, and would be counted for hours."""

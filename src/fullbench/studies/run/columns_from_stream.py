@@ -11,11 +11,11 @@ import numpy as np
 
 from fullbench.columns.column_builder import Builder, verdict_rows
 from fullbench.columns.verdict_columns import STUDY, Columns
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge
 from fullbench.core.record import verdict_digest
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 
 _WIDTH = 32
 _BLOCK = 1 << 14

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
-from fullbench.models.model_settings import Limits
 from fullbench.core.call import Usage
 from fullbench.core.model import Model, Prompt
+from fullbench.models.model_settings import Limits
 
 TOKENS_OUT = {"direct": 8, "analyze": 300, "steps": 300, "answer": 300}
 SECONDS = {"direct": 2.0, "analyze": 10.0, "steps": 10.0, "answer": 10.0}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 
+from fullbench.core.judge import Judge
+from fullbench.core.model import Model
 from fullbench.errors import DataWarning
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.judge import Judge
-from fullbench.core.model import Model
 
 
 def introduce(ledger: Ledger, role: Role, who: Judge | Model) -> tuple[str, ...]:

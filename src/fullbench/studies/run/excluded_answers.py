@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, permutations
 from typing import Protocol
 
-from fullbench.errors import InputError
 from fullbench.core.case import Case, Orders
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
+from fullbench.errors import InputError
 
 LEFT_OUT = ("refusals", "short")
 FEWEST = 3

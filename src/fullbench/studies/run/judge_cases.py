@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.verdict import Circumstances, Failure, Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import judge_and_model_specs as named
 from fullbench.studies.engines import (

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from fullbench.errors import InputError
 from fullbench.core.case import Case
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.judge import Judge, kind_of
 from fullbench.core.model import Model
 from fullbench.core.note import Note
 from fullbench.core.table import Table
+from fullbench.errors import InputError
 
 
 def looks(judge: Judge) -> bool:

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fullbench.errors import InputError
 from fullbench.analysis.views.cascade_verdicts import for_the_large
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge
 from fullbench.core.note import Note
 from fullbench.core.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
 from fullbench.core.rubric import RUBRIC
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import Budget, Engine, Insistence, Stop, Tally
 from fullbench.studies.run.judge_cases import hear
 from fullbench.studies.run.progress_display import watching

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
-from fullbench.text_safety import terminal
 from fullbench.core.call import Usage
 from fullbench.studies.engines import Tally, Watch
+from fullbench.text_safety import terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -1,35 +1,32 @@
 """What a study starts from: the items, responses and labels of its files, or of its benchmark."""
 
-
 from __future__ import annotations
 
-
+from collections import defaultdict
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from fullbench.core.reproduction import Brought
-from fullbench.plugin_registry import benchmark as benchmark_named
-from collections.abc import Container, Iterable
-from fullbench.files.item_files import read_responses
+
+from fullbench.core.benchmark import Benchmark
 from fullbench.core.column_labels import headings
 from fullbench.core.item import Item
 from fullbench.core.note import Note
+from fullbench.core.reproduction import Brought
 from fullbench.core.response import Response
 from fullbench.core.table import Table
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
-from fullbench.files.picture_folders import left_out, named_whole
-from fullbench.files.item_files import read_items, read_verdicts
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.files.picture_access_policy import allowing, without_pictures
+from fullbench.files.picture_folders import left_out, named_whole
 from fullbench.ledger.aliases import voter
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.benchmark import Benchmark
-from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.plugin_registry import benchmark as benchmark_named
 from fullbench.studies.study_file import Study
-
 
 # -----------------------------------------------------------------------------
 # The verdicts that a benchmark brings: people's, and those of judges whose runs were released.
+
 
 def recorded(name: str, data: Path | None = None) -> Brought:
     """What a benchmark brings: of its released data, or of the sample that ships with it."""
@@ -74,6 +71,7 @@ def read_answers(path: Path | None, every: Iterable[Item], judged: Container[str
 
 # -----------------------------------------------------------------------------
 # What a limit leaves out is said, in the same words by every command.
+
 
 def left_by_limit(taken: int, there: int) -> list[str]:
     """The sentence about a run on the first items alone; none where all were taken.

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
-from fullbench.errors import InputError
-from fullbench.judges.rubric_in_one_call import SheetJudge, response_of
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.column_labels import headings
 from fullbench.core.item import WITHOUT_PICTURES, Item
@@ -19,10 +16,13 @@ from fullbench.core.model import Model, Prompt
 from fullbench.core.note import Note
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
+from fullbench.errors import InputError
+from fullbench.judges.rubric_in_one_call import SheetJudge, response_of
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import LOOKUP, Budget, Key
 from fullbench.studies.run.cost_forecast import SECONDS, TOKENS_OUT, Load, Seen, duration, weighed
-from fullbench.studies.run.progress_display import clock
 from fullbench.studies.run.missing_pictures import carried, carrying
+from fullbench.studies.run.progress_display import clock
 
 SAMPLE = 200
 _COUNTS = ("known", "due", "calls", "tokens_in", "tokens_out")

@@ -8,10 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Unpack
 
-from fullbench.errors import InputError, ModelError, UserError
 from fullbench.analysis.boards.contestant_facts import with_about
 from fullbench.analysis.views.panel_verdicts import with_views
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import ballot
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.case import Case
@@ -19,30 +17,40 @@ from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
 from fullbench.core.note import Note, sentence
+from fullbench.core.notebook_display import Shown
 from fullbench.core.panel import View, is_view
 from fullbench.core.record import Record
 from fullbench.core.response import Response
-from fullbench.core.notebook_display import Shown
 from fullbench.core.table import Table
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.studies.run import study_plan, panels_and_cascades
+from fullbench.errors import InputError, ModelError, UserError
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.run.contestant_facts import read_about
-from fullbench.studies.run.answer_items import answer
 from fullbench.studies.batches.batch_folders import refuse_open
-from fullbench.studies.run.cases_per_judge import Panel, among, read_panels
-from fullbench.studies.run.excluded_answers import cleaned, rearranged
-from fullbench.studies.run.cases_per_judge import cases_for, counted, nothing_to_hear, refuse_slip, unanswered
 from fullbench.studies.engines import Budget, Tally
-from fullbench.studies.run.cost_forecast import TOKENS_OUT
-from fullbench.studies.run.judge_cases import hear
-from fullbench.studies.run.study_inputs import enter_labels, material, of_changed_labels
-from fullbench.studies.run.progress_display import watching
 from fullbench.studies.rubrics.rubrics_in_studies import Filled, filled
+from fullbench.studies.run import panels_and_cascades, study_plan
+from fullbench.studies.run.answer_items import answer
+from fullbench.studies.run.cases_per_judge import (
+    Panel,
+    among,
+    cases_for,
+    counted,
+    nothing_to_hear,
+    read_panels,
+    refuse_slip,
+    unanswered,
+)
+from fullbench.studies.run.contestant_facts import read_about
+from fullbench.studies.run.cost_forecast import TOKENS_OUT
+from fullbench.studies.run.excluded_answers import cleaned, rearranged
+from fullbench.studies.run.judge_cases import hear
 from fullbench.studies.run.missing_pictures import counted as counted_blind
 from fullbench.studies.run.missing_pictures import refuse_blind
-from fullbench.studies.study_file import Study, own_cases
+from fullbench.studies.run.progress_display import watching
 from fullbench.studies.run.run_options import RunTerms, RunTermsByName
+from fullbench.studies.run.study_inputs import enter_labels, material, of_changed_labels
+from fullbench.studies.study_file import Study, own_cases
 
 
 @dataclass(repr=False)
@@ -80,7 +88,9 @@ class Conductor:
         judge_and_model_specs.distinct("ballots", [ballot(spec).spec for spec in study.ballots])
         judge_and_model_specs.distinct("criteria", study.criteria)
         refuse_slip(study.trials)
-        self.benchmark: Benchmark | None = judge_and_model_specs.benchmark(study.benchmark, study.protocol) if study.benchmark else None
+        self.benchmark: Benchmark | None = (
+            judge_and_model_specs.benchmark(study.benchmark, study.protocol) if study.benchmark else None
+        )
         seated, self.idle = panels_and_cascades.listed(study)
         listed = [spec for spec in study.judges if not is_view(spec)]
         listed += [spec for spec in panels_and_cascades.member_specs(seated) if spec not in listed]
@@ -125,7 +135,11 @@ class Conductor:
     def _worded(self, spec: str) -> str:
         """A judge's spec, in the words of the benchmark where it has some."""
         bench = self.benchmark
-        return spec if bench is None else judge_and_model_specs.in_words_of(self.study.benchmark or "", spec, together=bench.together)
+        return (
+            spec
+            if bench is None
+            else judge_and_model_specs.in_words_of(self.study.benchmark or "", spec, together=bench.together)
+        )
 
     def cases(self, responses: Sequence[Response]) -> Iterator[Case]:
         """The study's cases, the same ones in the same order each time; those of its rubrics last."""
@@ -382,9 +396,9 @@ class Conductor:
 
     def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
         """The study's tables; what is due and what failed calls cost stands in them, or beside a benchmark's own."""
-        from fullbench.columns.column_builder import columns_of
-        from fullbench.analysis.views import cascade_verdicts
         from fullbench.analysis import all_tables
+        from fullbench.analysis.views import cascade_verdicts
+        from fullbench.columns.column_builder import columns_of
         from fullbench.studies.run.columns_from_stream import with_due
 
         columns = with_due(columns_of(record), ledger, self.judges)

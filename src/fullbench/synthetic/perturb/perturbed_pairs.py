@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from fullbench.synthetic.perturb.demographic_grids import Shown
-from fullbench.errors import InputError
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import SENSITIVE, Item
@@ -13,6 +11,8 @@ from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import InputError
+from fullbench.synthetic.perturb.demographic_grids import Shown
 
 PERSPECTIVES = ("alignment", "safety", "quality", "bias")
 CHOSEN, REJECTED = "chosen", "rejected"
@@ -49,7 +49,7 @@ def _about(perspective: str, subset: str) -> dict[str, str]:
 
 
 def record(asked: Iterable[Asked]) -> Record:
-    """All of them with their labels, for `studies.exchange.export_record.export`, which writes a study that runs them."""
+    """All of them with their labels, for `export_record.export`, which writes a study that runs them."""
     items: dict[str, Item] = {}
     given: dict[tuple[str, str], Response] = {}
     for item, responses in asked:

@@ -8,11 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from fullbench.errors import InputError
 from fullbench.analysis.agreement import critic_with_people as agreement
-from fullbench.analysis.estimate_cells import Gaps
 from fullbench.analysis.all_tables import faults
-from fullbench.files.readers import read_rows
+from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.case import Case
 from fullbench.core.column_labels import headings
 from fullbench.core.judge import AsksNobody, Judge, Kind
@@ -20,15 +18,17 @@ from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Failure, Verdict
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.errors import InputError
+from fullbench.files.readers import read_rows
 from fullbench.stats.agreement.two_raters import absolute_error
+from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.paired_comparison_of_judges import paired_difference
 from fullbench.studies.engines.run_jobs import Tally
 from fullbench.studies.run.progress_display import watching
-from fullbench.training.critic.critic_metadata import Critic
-from fullbench.training.critic.load_critic import judge_in
 from fullbench.training.critic.critic_judge import CUT
+from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.scored_answers import Scored, tagged
+from fullbench.training.critic.load_critic import judge_in
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,9 @@ def errors(record: Record, critic: Critic, people: str = "human", *, seed: int =
         ways = (
             partial(absolute_error, marks, truth, cluster=items, seed=seed),
             partial(absolute_error, constant, truth, cluster=items, seed=seed),
-            partial(paired_difference, weighted_statistics.absolute_error, marks, constant, truth, cluster=items, seed=seed),
+            partial(
+                paired_difference, weighted_statistics.absolute_error, marks, constant, truth, cluster=items, seed=seed
+            ),
         )
         rows.append([judge, *(gaps.cell(judge, way) for way in ways)])
     notes = [

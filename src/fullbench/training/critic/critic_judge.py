@@ -10,19 +10,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from fullbench.judges.prompted import PromptedJudge
-from fullbench.judges.baselines import marks_from
-from fullbench.models.local.transformers_model import TransformersModel, pad_of, place, pretrained
-from fullbench.models.local.weights_digest import fingerprint
 from fullbench.core.ballot import Ballot, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody, Kind
 from fullbench.core.model import Model, Prompt
 from fullbench.core.verdict import Failure, Verdict
-from fullbench.training.critic.data.prompts import Asking
+from fullbench.judges.baselines import marks_from
+from fullbench.judges.prompted import PromptedJudge
+from fullbench.models.local.transformers_model import TransformersModel, pad_of, place, pretrained
+from fullbench.models.local.weights_digest import fingerprint
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.encoding import Encoder, Example, Piece
+from fullbench.training.critic.data.prompts import Asking
 
 CUT = "the answer was cut to fit the window"
 

@@ -4,38 +4,34 @@ Without a reference it knows which words and turns of phrase people mark high or
 baseline that a larger critic has to beat, and a judge where there is nothing else.
 """
 
-
 from __future__ import annotations
 
-
+import io
 import math
 import re
-from collections import Counter
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-import numpy as np
-import numpy.typing as npt
-from fullbench.core.case import Case
-from fullbench.core.text import words_of
-import io
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 from zipfile import BadZipFile
-from fullbench.errors import InputError
-from fullbench.files.writers import replacing
+
+import numpy as np
+import numpy.typing as npt
+
+from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import AsksNobody, Kind
 from fullbench.core.text import length_of, words_of
 from fullbench.core.verdict import Verdict
-from fullbench.training.critic.critic_metadata import Critic
+from fullbench.errors import InputError
+from fullbench.files.writers import replacing
 from fullbench.training.critic.critic_judge import alone, numbered, recuses
+from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.scored_answers import Scored
-
 
 # -----------------------------------------------------------------------------
 # What the light critic measures beside single words: how an answer is written, and how like the reference it is.

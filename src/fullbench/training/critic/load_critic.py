@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from fullbench.errors import InputError
 from fullbench.core.judge import Judge
+from fullbench.errors import InputError
 from fullbench.training.critic.critic_metadata import Critic
 
 _OPTIONS = ("device", "precision", "batch")
@@ -33,7 +33,10 @@ def trained(name: str, options: Mapping[str, str]) -> Judge:
 
 def judge_in(folder: Path, *, device: str = "auto", precision: str = "auto", batch: int = 8) -> Judge:
     """The judge in a folder. Weights are loaded when the first case is heard."""
-    from fullbench.training.critic import light_critic, critic_judge  # late: numpy, and torch for some, are slow to import
+    from fullbench.training.critic import (  # late: numpy, and torch for some, are slow to import
+        critic_judge,
+        light_critic,
+    )
 
     critic = Critic.read(folder)
     if critic.kind == "light":

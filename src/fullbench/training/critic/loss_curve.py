@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from statistics import fmean
 
-from fullbench.files.readers import read_rows
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.files.readers import read_rows
 
 MOST = 40
 """Rows of the table: enough to see the curve's shape, few enough to read."""

@@ -11,18 +11,18 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.models.local.transformers_model import pad_of, place, pretrained
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.models.local.transformers_model import pad_of, place, pretrained
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.share_intervals import share
 from fullbench.stats.intervals.weighted_statistics import mean
-from fullbench.training.critic.data.prompts import Asking
-from fullbench.training.critic.data.tensors import collate
 from fullbench.training.critic.data.encoding import Encoder, Example, encode, wrong_mark
-from fullbench.training.critic.fit.forward import log_probabilities
+from fullbench.training.critic.data.prompts import Asking
 from fullbench.training.critic.data.scored_answers import Scored
+from fullbench.training.critic.data.tensors import collate
+from fullbench.training.critic.fit.forward import log_probabilities
 from fullbench.training.critic.training_settings import Settings
 
 Pair = tuple[float, float]

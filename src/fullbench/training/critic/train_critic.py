@@ -10,24 +10,23 @@ from pathlib import Path
 from statistics import fmean, median, pstdev
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.files.writers import write_rows
-from fullbench.models.local.transformers_model import TransformersModel, pad_of
 from fullbench.core.digests import digest
 from fullbench.core.judge import Judge
 from fullbench.core.table import Table
-from fullbench.training.critic.data.prompts import Asking
-from fullbench.training.critic.fit.checkpoints import Kept
+from fullbench.errors import InputError
+from fullbench.files.writers import write_rows
+from fullbench.models.local.transformers_model import TransformersModel, pad_of
+from fullbench.training.critic.critic_judge import CutJudge
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.encoding import Encoder, Example, encode, steps_of
-from fullbench.training.critic.fit.training_loop import Loop, Watch, never
-from fullbench.training.critic.fit.objectives import Number, Objective, Preference, Words
-from fullbench.training.critic.preference_accuracy import Preferences, likelihoods
-from fullbench.training.critic.fit.distributed import Processes
-from fullbench.training.critic.critic_judge import CutJudge
+from fullbench.training.critic.data.prompts import Asking
 from fullbench.training.critic.data.scored_answers import Scored
+from fullbench.training.critic.fit.checkpoints import Kept
+from fullbench.training.critic.fit.distributed import Processes, shard, whole_weights
+from fullbench.training.critic.fit.objectives import Number, Objective, Preference, Words
+from fullbench.training.critic.fit.training_loop import Loop, Watch, never
+from fullbench.training.critic.preference_accuracy import Preferences, likelihoods
 from fullbench.training.critic.training_settings import Settings
-from fullbench.training.critic.fit.distributed import shard, whole_weights
 from fullbench.version import __version__
 
 Say = Callable[[str], None]

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError, MissingExtra
 from fullbench.models.local.diffusers_pipeline import PipelineModel
-from fullbench.core.picture import Picture
 from fullbench.training.generator.diffusers_families import TunablePipeline, family_of
 from fullbench.training.generator.picture_tensors import pixels_of
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fullbench.errors import InputError
-from fullbench.files.item_files import read_items
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model, draws
 from fullbench.core.response import Response
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_items
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import best_of_n, judge_and_model_specs
 from fullbench.studies.engines import HERE, Budget, Engine, Stop
 from fullbench.training.generator.ledger_calls import Asker, Done, Drawn, Tuning

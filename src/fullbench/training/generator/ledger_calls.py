@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from fullbench.analysis.estimate_cells import mean
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Ballot, Choice
 from fullbench.core.call import Usage
 from fullbench.core.case import Case
@@ -26,9 +25,10 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import best_of_n, judge_and_model_specs
-from fullbench.studies.run.answer_items import answer
 from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
+from fullbench.studies.run.answer_items import answer
 from fullbench.studies.run.judge_cases import hear
 from fullbench.studies.run.progress_display import watching
 
@@ -134,7 +134,9 @@ class Asker:
         self, judge: Judge, job: Tuning, items: Sequence[Item], responses: Sequence[Response]
     ) -> list[best_of_n.Ranked]:
         """Every prompt's pictures, best first, by the judge."""
-        cases = [replace(case, criterion=job.criterion) for case in best_of_n.cases(items, responses, ballot_for(judge))]
+        cases = [
+            replace(case, criterion=job.criterion) for case in best_of_n.cases(items, responses, ballot_for(judge))
+        ]
         return best_of_n.rank(items, responses, cases, self._hear(judge, job.judge, cases))
 
     def compared(self, job: Tuning, responses: Sequence[Response], before: str, after: str) -> Table:

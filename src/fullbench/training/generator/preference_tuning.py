@@ -18,8 +18,8 @@ from typing import Any, Literal, Protocol, get_args
 
 import torch
 
-from fullbench.errors import InputError
 from fullbench.core.digests import digest
+from fullbench.errors import InputError
 from fullbench.training.generator import checkpoints
 
 Way = Literal["best", "weighted", "dpo", "ddpo"]

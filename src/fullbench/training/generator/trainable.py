@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fullbench.errors import InputError, MissingExtra
-from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.core.model import Model
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError, MissingExtra
+from fullbench.models.local.diffusers_pipeline import PipelineModel
 
 if TYPE_CHECKING:
     from fullbench.training.generator.preference_tuning import Tunable

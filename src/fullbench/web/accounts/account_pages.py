@@ -8,10 +8,10 @@ from fastapi import APIRouter, Form, HTTPException, Path, Query, Request
 from fastapi.responses import Response
 from sqlalchemy import Connection, func, select
 
-from fullbench.errors import InputError
 from fullbench.core.note import sentence
+from fullbench.errors import InputError
 from fullbench.web import page_access
-from fullbench.web.accounts import audit_log, invitations, passwords, sessions, account_tables, api_tokens, users
+from fullbench.web.accounts import account_tables, api_tokens, audit_log, invitations, passwords, sessions, users
 from fullbench.web.accounts.sign_in_pages import Text
 from fullbench.web.page_access import Database, Organiser, Viewer
 from fullbench.web.page_rendering import redirect, render, set_cookie
@@ -131,7 +131,9 @@ def invite(request: Request, user: Organiser, connection: Database, role: Text, 
 def take_back(request: Request, user: Organiser, connection: Database, invitation_id: Id) -> Response:
     """Take an invitation back."""
     if invitations.revoke(connection, invitation_id):
-        audit_log.write(connection, user, "invitation taken back", invitation_id, address=page_access.address_of(request))
+        audit_log.write(
+            connection, user, "invitation taken back", invitation_id, address=page_access.address_of(request)
+        )
     return redirect(request, "/people", flash=key("The invitation is taken back."))
 
 
@@ -147,7 +149,9 @@ def change(request: Request, user: Organiser, connection: Database, user_id: Id,
             changed = users.change(connection, user_id, role=users.as_role(change))
     except InputError as error:
         return _people(request, connection, problem=sentence(error), status=400)
-    audit_log.write(connection, user, "account changed", changed.name, address=page_access.address_of(request), change=change)
+    audit_log.write(
+        connection, user, "account changed", changed.name, address=page_access.address_of(request), change=change
+    )
     return redirect(request, "/people", flash=key("The account of {name} is changed."), name=changed.name)
 
 

@@ -9,8 +9,8 @@ from typing import Literal, cast, get_args
 from sqlalchemy import Connection, func, insert, or_, select, update
 
 from fullbench.errors import InputError
-from fullbench.web.accounts.random_ids_and_digests import digest, new_id, new_secret
 from fullbench.web.accounts.account_tables import tokens, users
+from fullbench.web.accounts.random_ids_and_digests import digest, new_id, new_secret
 from fullbench.web.accounts.users import COLUMNS, User, clean_name, of_row
 from fullbench.web.site_settings import DAY
 from fullbench.web.words import key

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, insert, select, update
 
 from fullbench.errors import InputError
 from fullbench.web.accounts import passwords, users
-from fullbench.web.accounts.random_ids_and_digests import digest, new_id, new_secret
 from fullbench.web.accounts.account_tables import invitations
+from fullbench.web.accounts.random_ids_and_digests import digest, new_id, new_secret
 from fullbench.web.accounts.users import Role, User
 from fullbench.web.site_settings import DAY
 from fullbench.web.words import key

@@ -6,8 +6,8 @@ import time
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
-from fullbench.web.accounts.random_ids_and_digests import digest, new_secret
 from fullbench.web.accounts.account_tables import sessions, users
+from fullbench.web.accounts.random_ids_and_digests import digest, new_secret
 from fullbench.web.accounts.users import COLUMNS, User, of_row
 from fullbench.web.site_settings import Settings
 

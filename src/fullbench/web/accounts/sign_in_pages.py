@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Form, HTTPException, Request
 from fastapi.responses import Response
 
-from fullbench.errors import InputError
 from fullbench.core.note import sentence
+from fullbench.errors import InputError
 from fullbench.web import page_access
-from fullbench.web.accounts import audit_log, sign_in_protection, invitations, passwords, sessions, users
+from fullbench.web.accounts import audit_log, invitations, passwords, sessions, sign_in_protection, users
 from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.page_access import Current, Database, Viewer
@@ -35,7 +35,11 @@ def login_page(request: Request, user: Current, next: str = "/") -> Response:  #
 @router.post("/login")
 def login(request: Request, name: Text, password: Text, next: Text = "/") -> Response:  # noqa: A002
     """Sign in. Whatever is wrong, the answer is the same, and takes the same work."""
-    engine, site_key, address = page_access.engine_of(request), page_access.site_key_of(request), page_access.address_of(request)
+    engine, site_key, address = (
+        page_access.engine_of(request),
+        page_access.site_key_of(request),
+        page_access.address_of(request),
+    )
     folded = users.folded(name)
     device = sign_in_protection.known(site_key, request.cookies.get(sign_in_protection.COOKIE, ""), folded)
     with writing(engine) as connection:
@@ -83,7 +87,9 @@ def logout(request: Request, user: Viewer, connection: Database, everywhere: Tex
         sessions.end_all(connection, user.id)
     elif (secret := page_access.session_secret(request)) is not None:
         sessions.end(connection, secret)
-    audit_log.write(connection, user, "signed out", "everywhere" if everywhere else "", address=page_access.address_of(request))
+    audit_log.write(
+        connection, user, "signed out", "everywhere" if everywhere else "", address=page_access.address_of(request)
+    )
     request.state.user = None
     response = redirect(request, "/login", flash=key("You are signed out."))
     response.delete_cookie(page_access.SESSION)

@@ -6,19 +6,18 @@ of its own, whatever others do to the name or from the same address. Only digest
 before the password is looked at, so that many at once do not slip through, and taken back when it succeeds.
 """
 
-
 from __future__ import annotations
 
-
-import time
-from ipaddress import IPv6Address, ip_address, ip_network
-from sqlalchemy import Connection, delete, func, insert, select
-from fullbench.web.accounts.random_ids_and_digests import signed
-from fullbench.web.accounts.account_tables import attempts
 import hmac
 import re
 import secrets
+import time
+from ipaddress import IPv6Address, ip_address, ip_network
 
+from sqlalchemy import Connection, delete, func, insert, select
+
+from fullbench.web.accounts.account_tables import attempts
+from fullbench.web.accounts.random_ids_and_digests import signed
 
 WINDOW = 15 * 60.0
 PAIR_LIMIT = 10

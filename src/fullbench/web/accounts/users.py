@@ -11,12 +11,12 @@ from typing import Any, Literal, cast, get_args
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from fullbench.errors import InputError
 from fullbench.core.item import AUTHOR
 from fullbench.core.note import Note
+from fullbench.errors import InputError
 from fullbench.web.accounts import passwords
-from fullbench.web.accounts.random_ids_and_digests import new_id
 from fullbench.web.accounts.account_tables import sessions, tokens, users
+from fullbench.web.accounts.random_ids_and_digests import new_id
 from fullbench.web.database import alone
 from fullbench.web.words import key
 

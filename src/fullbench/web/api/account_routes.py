@@ -7,13 +7,29 @@ from typing import Annotated, Any
 from fastapi import APIRouter, File, HTTPException, Query, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse
 
-from fullbench.errors import InputError
 from fullbench.core.note import sentence
+from fullbench.errors import InputError
 from fullbench.web import picture_serving
-from fullbench.web.accounts import audit_log, invitations, api_tokens, users
+from fullbench.web.accounts import api_tokens, audit_log, invitations, users
 from fullbench.web.api import openapi_page
+from fullbench.web.api.schemas import (
+    RESPONSES,
+    Act,
+    Id,
+    InvitationMade,
+    InvitationShown,
+    InvitationWish,
+    Limit,
+    Me,
+    Page,
+    Person,
+    PersonChange,
+    PictureShown,
+    TokenMade,
+    TokenShown,
+    TokenWish,
+)
 from fullbench.web.api.token_authentication import Organiser, Viewer
-from fullbench.web.api.schemas import RESPONSES, Act, Id, InvitationMade, InvitationShown, InvitationWish, Limit, Me, Page, Person, PersonChange, PictureShown, TokenMade, TokenShown, TokenWish
 from fullbench.web.page_access import Current, Database, address_of, base_of, settings_of
 from fullbench.web.page_rendering import render
 
@@ -166,7 +182,9 @@ def picture(
     response_class=Response,
     responses={200: {"description": "The picture", "content": {"image/*": {}, "application/octet-stream": {}}}},
 )
-def original_picture(request: Request, caller: Organiser, connection: Database, digest: picture_serving.Digest) -> Response:
+def original_picture(
+    request: Request, caller: Organiser, connection: Database, digest: picture_serving.Digest
+) -> Response:
     """A picture as it was brought, with its metadata."""
     return picture_serving.original_response(picture_serving.find(request, connection, caller, digest))
 

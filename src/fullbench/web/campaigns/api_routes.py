@@ -10,32 +10,32 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import Field
 from sqlalchemy import Connection
 
-from fullbench.errors import InputError
 from fullbench.core.item import Item
 from fullbench.core.note import Note, sentence
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.errors import InputError
 from fullbench.web import picture_serving
 from fullbench.web.accounts import audit_log
 from fullbench.web.accounts.users import User
-from fullbench.web.api.token_authentication import Annotator, Organiser
 from fullbench.web.api.schemas import RESPONSES, Id, Limit, Page, Shape
+from fullbench.web.api.token_authentication import Annotator, Organiser
+from fullbench.web.campaigns import campaigns, live_updates
+from fullbench.web.campaigns.campaigns import Plan, Study
+from fullbench.web.campaigns.create import creation_worker, omitted_data, task_creation, task_inputs
+from fullbench.web.campaigns.create.new_campaign_form import asking_of
+from fullbench.web.campaigns.create.task_creation import Finishing
+from fullbench.web.campaigns.create.task_lists import refuse_too_many, tasks_of
+from fullbench.web.campaigns.create.task_plans import TaskPlan
+from fullbench.web.campaigns.pages import annotation_page
+from fullbench.web.campaigns.tasks.task_kinds import kind_of
+from fullbench.web.campaigns.tasks.task_view import show
+from fullbench.web.campaigns.votes import task_queue, vote_export
+from fullbench.web.campaigns.votes.task_queue import Desk, Gone, Nothing
+from fullbench.web.campaigns.votes.vote_quality import progress
+from fullbench.web.campaigns.votes.vote_storage import Clash
 from fullbench.web.database import reading, writing
 from fullbench.web.page_access import Database, address_of, engine_of, settings_of
-from fullbench.web.campaigns.pages import annotation_page
-from fullbench.web.campaigns.create import task_creation, creation_worker, omitted_data, task_inputs
-from fullbench.web.campaigns.votes import vote_export, task_queue
-from fullbench.web.campaigns import live_updates, campaigns
-from fullbench.web.campaigns.create.task_creation import Finishing
-from fullbench.web.campaigns.tasks.task_kinds import kind_of
-from fullbench.web.campaigns.votes.vote_quality import progress
-from fullbench.web.campaigns.votes.task_queue import Desk, Gone, Nothing
-from fullbench.web.campaigns.tasks.task_view import show
-from fullbench.web.campaigns.campaigns import Plan, Study
-from fullbench.web.campaigns.create.task_plans import TaskPlan
-from fullbench.web.campaigns.create.task_lists import refuse_too_many, tasks_of
-from fullbench.web.campaigns.create.new_campaign_form import asking_of
-from fullbench.web.campaigns.votes.vote_storage import Clash
 
 router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["studies"])
 Text = Annotated[str, Field(max_length=20_000)]
@@ -209,10 +209,14 @@ def make_study(request: Request, caller: Organiser, wish: StudyWish) -> StudySho
         )
     task_plan = TaskPlan.from_contents(study, (), tasks)
     with writing(engine) as connection:
-        study = campaigns.create(connection, plan, draft=wish.draft or not task_creation.is_small(plan.votes, task_plan))
+        study = campaigns.create(
+            connection, plan, draft=wish.draft or not task_creation.is_small(plan.votes, task_plan)
+        )
         campaigns.set_options(connection, study, left_out.option)
         is_large = task_creation.create_tasks(connection, study, task_plan, Finishing(not wish.draft)) is None
-        audit_log.write(connection, caller, "study made", study.name, address=address_of(request), tasks=task_plan.count)
+        audit_log.write(
+            connection, caller, "study made", study.name, address=address_of(request), tasks=task_plan.count
+        )
     if is_large:
         task_creation.store_large_plan(engine, study.id, task_plan)
         creation_worker.wake(engine, study.id)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
 
-from fullbench.errors import InputError
 from fullbench.core.note import Note
+from fullbench.errors import InputError
 from fullbench.web.accounts import invitations
 from fullbench.web.accounts.account_tables import invitations as invited
 from fullbench.web.accounts.account_tables import users
 from fullbench.web.accounts.users import User
-from fullbench.web.database import insert_here
-from fullbench.web.campaigns.campaigns import Study, set_options
 from fullbench.web.campaigns.campaign_tables import arrivals, members
+from fullbench.web.campaigns.campaigns import Study, set_options
+from fullbench.web.database import insert_here
 from fullbench.web.words import key
 
 BULK = 500

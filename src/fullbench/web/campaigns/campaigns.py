@@ -11,14 +11,14 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from fullbench.errors import InputError
 from fullbench.core.note import Note
+from fullbench.errors import InputError
+from fullbench.web.campaigns.campaign_tables import guidelines, studies
+from fullbench.web.campaigns.create.task_rows import Lots, TaskRow, insert_tasks
 from fullbench.web.campaigns.tasks import guidelines as guides
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import Kind, Rules
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
-from fullbench.web.campaigns.campaign_tables import guidelines, studies
-from fullbench.web.campaigns.create.task_rows import Lots, TaskRow, insert_tasks
 from fullbench.web.words import Language
 
 SettledBy = Literal["majority", "all"]

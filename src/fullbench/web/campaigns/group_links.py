@@ -17,16 +17,16 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, delete, func, select
 
+from fullbench.core.note import Note
 from fullbench.errors import InputError
 from fullbench.files.writers import Columns
-from fullbench.core.note import Note
 from fullbench.web.accounts import sessions, users
-from fullbench.web.accounts.random_ids_and_digests import digest, new_id, new_secret
 from fullbench.web.accounts.account_tables import users as accounts
+from fullbench.web.accounts.random_ids_and_digests import digest, new_id, new_secret
 from fullbench.web.accounts.users import User
-from fullbench.web.database import alone, insert_here
-from fullbench.web.campaigns.campaigns import Study, set_options
 from fullbench.web.campaigns.campaign_tables import arrivals, members, ways_back
+from fullbench.web.campaigns.campaigns import Study, set_options
+from fullbench.web.database import alone, insert_here
 from fullbench.web.site_settings import DAY
 from fullbench.web.words import key
 

@@ -10,25 +10,25 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import Connection
 
-from fullbench.errors import UserError
 from fullbench.core.note import sentence
+from fullbench.errors import UserError
 from fullbench.web import page_access
 from fullbench.web.accounts import audit_log
-from fullbench.web.database import reading, writing
-from fullbench.web.page_access import Organiser, address_of, engine_of, settings_of
-from fullbench.web.page_rendering import language_of, redirect, render
-from fullbench.web.campaigns.votes import adjudication, campaign_results
-from fullbench.web.campaigns.pages import annotation_page
-from fullbench.web.campaigns.create import task_creation, creation_worker, pilot_campaign, campaign_removal
 from fullbench.web.campaigns import campaign_members
-from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
+from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.create import campaign_removal, creation_worker, pilot_campaign, task_creation
+from fullbench.web.campaigns.pages import annotation_page
 from fullbench.web.campaigns.pages.annotation_page import Form, Page, study_of
 from fullbench.web.campaigns.pages.group_link_pages import whole
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.votes.task_queue import Lease
 from fullbench.web.campaigns.tasks.task_view import Shown, show
-from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.votes import adjudication, campaign_results
+from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
 from fullbench.web.campaigns.votes.counted_votes import Vote, names
+from fullbench.web.campaigns.votes.task_queue import Lease
+from fullbench.web.database import reading, writing
+from fullbench.web.page_access import Organiser, address_of, engine_of, settings_of
+from fullbench.web.page_rendering import language_of, redirect, render
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
@@ -49,7 +49,7 @@ def tasks(
         rows, more, counts = campaign_results.task_by_task(connection, study, page, show, person)
         whose = names(connection).get(person, "") if person else ""
     return render(
-        request, "work/tasks.html", study=study, rows=rows, page=page, more=more, show=show, counts=counts,
+        request, "campaigns/tasks.html", study=study, rows=rows, page=page, more=more, show=show, counts=counts,
         standings=STANDINGS, total=sum(counts.values()), person=person, whose=whose,
     )  # fmt: skip
 
@@ -89,7 +89,7 @@ def _task_page(request: Request, study_id: str, task: int, problem: str = "", st
         return "" if vote.label is None else campaign_results.spoken(study, content, vote.label, letters=True)
 
     return render(
-        request, "work/lead_task.html", status=status, study=study, task=there, shown=_seen(request, study, there),
+        request, "campaigns/lead_task.html", status=status, study=study, task=there, shown=_seen(request, study, there),
         people=people, said=said, standings=STANDINGS, problem=problem, lead=True,
         following=following, key="", started=0.0, trial=False,
     )  # fmt: skip
@@ -187,4 +187,4 @@ def invite(request: Request, user: Organiser, study_id: str, form: Form) -> Resp
         audit_log.write(connection, user, "invited", study.name, address=address_of(request), links=len(links))
     base = page_access.base_of(request)
     shown = [(note, f"{base}/join/{secret}") for note, secret in links]
-    return render(request, "work/invited.html", study=study, links=shown, at=time.time())
+    return render(request, "campaigns/invited.html", study=study, links=shown, at=time.time())

@@ -9,17 +9,17 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from fullbench.web.accounts import audit_log
-from fullbench.web.api.token_authentication import Organiser
 from fullbench.web.api.schemas import RESPONSES, Id, Limit, Page, Shape
-from fullbench.web.page_access import Database, address_of, base_of, settings_of
-from fullbench.web.campaigns.votes import adjudication, campaign_results
-from fullbench.web.campaigns import group_links, campaign_members
-from fullbench.web.campaigns.create import pilot_campaign
-from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
+from fullbench.web.api.token_authentication import Organiser
+from fullbench.web.campaigns import campaign_members, group_links
 from fullbench.web.campaigns.api_routes import Name, StudyShown, Text, shown_study, study_at
-from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.create import pilot_campaign
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.campaigns.votes import adjudication, campaign_results
+from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
 from fullbench.web.campaigns.votes.counted_votes import Vote, raters
+from fullbench.web.page_access import Database, address_of, base_of, settings_of
 
 router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["studies"])
 TaskId = Annotated[int, Field(ge=0, le=2**62)]
@@ -157,7 +157,9 @@ def rule(
 @router.post("/studies/{study_id}/pilots", status_code=201)
 def make_pilot(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: PilotWish) -> StudyShown:
     """Open a pilot of a few tasks; its votes are marked and left out unless asked for."""
-    new_pilot = pilot_campaign.make(connection, study_at(connection, study_id), wish.tasks, settings_of(request).task_limit)
+    new_pilot = pilot_campaign.make(
+        connection, study_at(connection, study_id), wish.tasks, settings_of(request).task_limit
+    )
     audit_log.write(connection, caller, "pilot made", new_pilot.name, address=address_of(request))
     return shown_study(connection, new_pilot)
 

@@ -13,21 +13,21 @@ from pydantic import Field
 from fullbench.core.case import Case
 from fullbench.core.table import Table
 from fullbench.reports.table_formats import render
-from fullbench.web.api.token_authentication import Viewer
 from fullbench.web.api.schemas import RESPONSES, Limit, Page, Shape
-from fullbench.web.page_access import Database
+from fullbench.web.api.token_authentication import Viewer
 from fullbench.web.campaigns.votes import hidden_results
+from fullbench.web.page_access import Database
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.boards import board_store, judge_cards
-from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.boards.board_store import Linked
-from fullbench.web.results.lists.verdict_filters import LONGEST, NAMES, Filter
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
-from fullbench.web.results.site.page_urls import judge_name
-from fullbench.web.results.page_routes import need_ledger, same_ledger, views_of
 from fullbench.web.results.catalogue.row_helpers import judges as all_judges
 from fullbench.web.results.catalogue.row_helpers import judges_in, studies
+from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.lists import verdict_list
+from fullbench.web.results.lists.verdict_filters import LONGEST, NAMES, Filter
+from fullbench.web.results.page_routes import need_ledger, same_ledger, views_of
 from fullbench.web.results.pages.verdict_text import answer_name
+from fullbench.web.results.site.page_urls import judge_name
 
 
 def _shows_results(caller: Viewer, connection: Database) -> None:

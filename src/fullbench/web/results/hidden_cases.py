@@ -18,12 +18,12 @@ from sqlalchemy import Connection, Select, func, or_, select
 from fullbench.core import item
 from fullbench.core.digests import digest
 from fullbench.web.accounts.users import User
-from fullbench.web.page_access import Database, Reader
-from fullbench.web.campaigns.votes import hidden_results
 from fullbench.web.campaigns.campaign_tables import campaign_items, studies
+from fullbench.web.campaigns.votes import hidden_results
+from fullbench.web.page_access import Database, Reader
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.pages.page_cache import Recent
 from fullbench.web.results.catalogue.row_helpers import version
+from fullbench.web.results.pages.page_cache import Recent
 from fullbench.web.words import key
 
 WITHHELD = key("This case is withheld: people judge it in an open study, or its test set is not published.")

@@ -12,13 +12,13 @@ from fullbench.web.page_access import Database, Reader, ledger_of
 from fullbench.web.page_rendering import environment, imprint_of, language_of, render
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.catalogue import fill_catalogue
-from fullbench.web.results.site import metric_downloads
-from fullbench.web.results.lists.case_list import Order
 from fullbench.web.results.catalogue.fill_catalogue import ANOTHER
-from fullbench.web.results.lists.verdict_filters import LONGEST, Filter
-from fullbench.web.results.site.page_urls import Served
 from fullbench.web.results.catalogue.row_helpers import get_state, studies
+from fullbench.web.results.lists.case_list import Order
+from fullbench.web.results.lists.verdict_filters import LONGEST, Filter
 from fullbench.web.results.pages.page_contents import Views
+from fullbench.web.results.site import metric_downloads
+from fullbench.web.results.site.page_urls import Served
 from fullbench.web.words import Language, key
 
 
@@ -78,7 +78,7 @@ def home(request: Request, _user: Reader, connection: Database, study: Study = "
         "ledger_there": ledger is not None,
         "filling": None if ledger is None else fill_catalogue.progress(connection, ledger),
     }
-    return page(request, "public/home.html", None if values is None else {**values, **there})
+    return page(request, "results/home.html", None if values is None else {**values, **there})
 
 
 @router.get("/preview.png")
@@ -102,7 +102,9 @@ def results(
     if not there or (study and study not in there):
         raise HTTPException(404, key("There is no such page, or not yet."))
     shown = study or there[0]
-    about = metric_downloads.facts(connection, shown, imprint_of(request, language_of(request)), request.app.state.identity)
+    about = metric_downloads.facts(
+        connection, shown, imprint_of(request, language_of(request)), request.app.state.identity
+    )
     data = views_of(request).files.file(connection, shown, form, about)
     headers = {"Content-Disposition": f'attachment; filename="results.{form}"', "Cache-Control": "no-cache"}
     return Response(data, media_type=metric_downloads.FORMS[form], headers=headers)
@@ -123,7 +125,7 @@ def logo(request: Request, _user: Reader, name: Annotated[str, Path(pattern=r"^[
 @router.get("/boards/{name}")
 def board(request: Request, _user: Reader, connection: Database, name: Name) -> HTMLResponse:
     """One leaderboard."""
-    return page(request, "public/board.html", views_of(request).board(connection, name, language_of(request)))
+    return page(request, "results/board.html", views_of(request).board(connection, name, language_of(request)))
 
 
 @router.get("/boards/{name}/charts/{table}-{place}.svg")
@@ -168,7 +170,7 @@ def verdicts(
         withheld=hidden_cases.withheld(connection, user),
         ledger=ledger_of(request),
     )
-    return page(request, "public/verdicts.html", values)
+    return page(request, "results/verdicts.html", values)
 
 
 @router.get("/cases/{case_key}")
@@ -184,7 +186,7 @@ def case(request: Request, user: Reader, connection: Database, case_key: Key, st
         raise HTTPException(403, hidden_cases.WITHHELD)
     return page(
         request,
-        "public/live_case.html",
+        "results/live_case.html",
         {
             **values,
             "ballot_form": form_of(hearing),
@@ -197,14 +199,14 @@ def case(request: Request, user: Reader, connection: Database, case_key: Key, st
 @router.get("/judges")
 def judges(request: Request, _user: Reader, connection: Database, study: Study = "") -> HTMLResponse:
     """All judges."""
-    return page(request, "public/judges.html", views_of(request).judges(connection, language_of(request), study))
+    return page(request, "results/judges.html", views_of(request).judges(connection, language_of(request), study))
 
 
 @router.get("/judges/{name}")
 def judge(request: Request, _user: Reader, connection: Database, name: Name, study: Study = "") -> HTMLResponse:
     """A judge's card."""
     values = views_of(request).judge(connection, name, language_of(request), study)
-    return page(request, "public/judge.html", values)
+    return page(request, "results/judge.html", values)
 
 
 @router.get("/judges/{name}/badge.svg")

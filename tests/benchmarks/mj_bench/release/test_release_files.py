@@ -6,9 +6,9 @@ import gzip
 
 import pytest
 
-from fullbench.benchmarks.mj_bench.reproduce import genai_bench_votes, all_cells
-from fullbench.benchmarks.mj_bench.reproduce.all_cells import cells
 from fullbench.benchmarks.mj_bench.release.release_files import Release
+from fullbench.benchmarks.mj_bench.reproduce import all_cells, genai_bench_votes
+from fullbench.benchmarks.mj_bench.reproduce.all_cells import cells
 from fullbench.errors import InputError
 
 FILES = {

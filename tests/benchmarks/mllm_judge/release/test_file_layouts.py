@@ -34,7 +34,11 @@ LINES: list[tuple[Task, Rulings, dict[str, Any]]] = [
         {**SCORED, "Human_answer": 3, "result": RESULT, "evaluator": {**REVIEW, "judge_Evaluator": 4}},
     ),
     ("pair", file_layouts.people, {**PAIRED, "human": "c"}),
-    ("pair", file_layouts.two_judges, {**PAIRED, "result1": {**RESULT, "judge": "A"}, "result2": {**RESULT, "judge": "B"}}),
+    (
+        "pair",
+        file_layouts.two_judges,
+        {**PAIRED, "result1": {**RESULT, "judge": "A"}, "result2": {**RESULT, "judge": "B"}},
+    ),
     ("batch", file_layouts.people, {**BATCHED, "human_answer": "CABD"}),
     ("batch", file_layouts.ranked_and_labelled, {**BATCHED, "human_answer": "CABD", "evaluator": EVALUATED}),
     (

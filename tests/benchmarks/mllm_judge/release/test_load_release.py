@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.release import file_layouts
 from fullbench.benchmarks.mllm_judge.release import load_release as files
-from fullbench.benchmarks.mllm_judge.bench import mllm_judge
-from fullbench.benchmarks.mllm_judge.reproduce.all_cells import cells
 from fullbench.benchmarks.mllm_judge.release.file_layouts import Line
+from fullbench.benchmarks.mllm_judge.release.load_release import FILES, Release
 from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble
-from fullbench.benchmarks.mllm_judge.release.load_release import FILES, Release
+from fullbench.benchmarks.mllm_judge.reproduce.all_cells import cells
 from fullbench.errors import InputError
-from tests.making import png
 from tests.benchmarks.pairwise_releases.test_mllm_judge import DATA, needs_data
+from tests.making import png
 
 pytestmark = needs_data
 KNOWN = {"GPT-4V/pair/HQ", "GPT-4V/pair/Hard"}

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.mllm_judge.release import load_release as files
+from fullbench.analysis.agreement.judges_with_people import by_tag, meet, order
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
 from fullbench.benchmarks.mllm_judge.bench import mllm_judge
-from fullbench.benchmarks.mllm_judge.reproduce.all_cells import cells
-from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble, released_items
+from fullbench.benchmarks.mllm_judge.release import load_release as files
 from fullbench.benchmarks.mllm_judge.release.load_release import THIRD_PARTY, Release
+from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble, released_items
 from fullbench.benchmarks.mllm_judge.release.release_row import marks, trimmed, written
-from fullbench.analysis.agreement.judges_with_people import by_tag, meet, order
+from fullbench.benchmarks.mllm_judge.reproduce.all_cells import cells
 from fullbench.core.record import Record
 from fullbench.stats.agreement.ranking_agreement import edit_distance
 from fullbench.studies.exchange.export_record import export

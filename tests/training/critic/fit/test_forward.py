@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from fullbench.training.critic.fit import forward
-from fullbench.training.critic.data.tensors import collate
 from fullbench.training.critic.data.encoding import Example, Piece
-from fullbench.training.critic.fit.training_loop import Loop
+from fullbench.training.critic.data.tensors import collate
+from fullbench.training.critic.fit import forward
 from fullbench.training.critic.fit.objectives import Words
+from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings
 from tests.training.critic import tiny
 

@@ -17,11 +17,11 @@ from fullbench import Case, Item, Response, Score
 from fullbench.errors import InputError
 from fullbench.models.local.transformers_model import TransformersModel, tokenize
 from fullbench.studies.judge_and_model_specs import judge as judge_of
-from fullbench.training.critic.data.prompts import Asking
 from fullbench.training.critic.data.encoding import Encoder, encode, micro_batches
-from fullbench.training.critic.fit.training_loop import Loop
-from fullbench.training.critic.fit.objectives import Number, Preference, Words
+from fullbench.training.critic.data.prompts import Asking
 from fullbench.training.critic.data.scored_answers import Scored
+from fullbench.training.critic.fit.objectives import Number, Preference, Words
+from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings
 from tests.ports import free_port
 from tests.training.critic import tiny
@@ -300,8 +300,7 @@ def test_a_sharded_run_that_was_stopped_goes_on_with_the_losses_it_would_have_ha
 
 
 def test_one_process_has_nothing_to_shard(base):
-    from fullbench.training.critic.fit.distributed import Processes
-    from fullbench.training.critic.fit.distributed import shard
+    from fullbench.training.critic.fit.distributed import Processes, shard
 
     with pytest.raises(InputError, match="accelerate launch"):
         shard(loaded(base)[0], Processes())
@@ -338,8 +337,8 @@ def test_a_long_answer_is_cut_and_counted_never_silently(base):
 
 
 def test_the_judge_says_when_it_cut_an_answer(base, tmp_path):
-    from fullbench.training.critic.critic_metadata import Critic
     from fullbench.training.critic.critic_judge import CUT
+    from fullbench.training.critic.critic_metadata import Critic
 
     made = tmp_path / "c"
     made.mkdir()

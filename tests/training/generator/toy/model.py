@@ -10,13 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import InputError
-from fullbench.models.local.transformers_model import place
-from fullbench.models.local.weights_digest import fingerprint
 from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError
+from fullbench.models.local.transformers_model import place
+from fullbench.models.local.weights_digest import fingerprint
 from fullbench.training.generator.picture_tensors import png_of
 
 if TYPE_CHECKING:

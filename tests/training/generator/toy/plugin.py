@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from fullbench.errors import InputError
-from fullbench.models.model_specs import read_options
 from fullbench.core import plugin_entry_points
 from fullbench.core.model import Model
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError
+from fullbench.models.model_specs import read_options
 from fullbench.training.generator import feedback_loop, trainable
 from fullbench.training.generator.picture_tensors import pixels_of
 from tests.training.generator.toy.model import OPTIONS, SheetModel

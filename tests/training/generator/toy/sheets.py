@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING, Any, Literal
 
+from fullbench.core.digests import digest
 from fullbench.synthetic.drawing import HUES, outline
 from fullbench.synthetic.picture_reading import Sight, things_in
 from fullbench.synthetic.vocabulary import COLOURS, SHAPES, Colour, Shape, count_of, groups_in, listed
-from fullbench.core.digests import digest
 
 if TYPE_CHECKING:
     from fullbench.synthetic.picture_reading import Pixels

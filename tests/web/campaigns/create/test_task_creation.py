@@ -25,22 +25,21 @@ from fullbench.core.ballot import ballot
 from fullbench.core.case import cases
 from fullbench.core.digests import digest
 from fullbench.web.accounts import api_tokens, users
+from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.campaign_tables import conflicts, creation_parts, creations, slots, tasks
+from fullbench.web.campaigns.campaigns import Plan, Study
+from fullbench.web.campaigns.create import campaign_from_data, task_creation
+from fullbench.web.campaigns.create.campaign_from_data import Material
+from fullbench.web.campaigns.create.task_lists import PairSequence, tasks_of
+from fullbench.web.campaigns.create.task_plans import TaskPlan
+from fullbench.web.campaigns.tasks.task_kinds import kind_of
 from fullbench.web.database import metadata, reading, writing
 from fullbench.web.page_access import SESSION
-from fullbench.web.campaigns.create import task_creation, campaign_from_data
-from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.create.campaign_from_data import Material
-from fullbench.web.campaigns.tasks.task_kinds import kind_of
-from fullbench.web.campaigns.create.task_lists import PairSequence
-from fullbench.web.campaigns.campaigns import Plan, Study
-from fullbench.web.campaigns.campaign_tables import conflicts, creation_parts, creations, slots, tasks
-from fullbench.web.campaigns.create.task_plans import TaskPlan
-from fullbench.web.campaigns.create.task_lists import tasks_of
 from tests.journeys.commands import call
 from tests.waiting import until
-from tests.web.conftest import PASSWORD, Visitor, person, start_live
 from tests.web.campaigns.conftest import pair, study_of
 from tests.web.campaigns.test_organise import lines
+from tests.web.conftest import PASSWORD, Visitor, person, start_live
 
 MANY = 3_000
 SENTENCE = "This study would have 4,498,500 tasks; the limit is 200,000."
@@ -78,7 +77,9 @@ def built(monkeypatch):
     """How many tasks were built: the contents of tasks are counted as they are made."""
     made = []
     usual = campaign_from_data.Content.__init__
-    monkeypatch.setattr(campaign_from_data.Content, "__init__", lambda self, *a, **k: (made.append(1), usual(self, *a, **k))[1])
+    monkeypatch.setattr(
+        campaign_from_data.Content, "__init__", lambda self, *a, **k: (made.append(1), usual(self, *a, **k))[1]
+    )
     return made
 
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 
 from fullbench.stats.intervals.share_intervals import wilson
-from fullbench.web.database import writing
-from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.pages.campaign_charts import DAY, HOUR, WEEK, dashboard
+from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns.votes.task_queue import Desk
+from fullbench.web.database import writing
 from tests.browsing import PATIENCE
-from tests.web.conftest import add_person
 from tests.web.campaigns.conftest import pair
 from tests.web.campaigns.votes.test_vote_quality import votes
+from tests.web.conftest import add_person
 from tests.web.results.test_look import looked_at
 
 

@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import select
 
 from fullbench.errors import InputError
-from fullbench.web.database import writing
+from fullbench.web.campaigns import campaigns
+from fullbench.web.campaigns.campaign_tables import slots, tasks, votes
 from fullbench.web.campaigns.tasks import task_conflicts
 from fullbench.web.campaigns.votes import task_queue, vote_storage
-from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.votes.task_queue import Desk, Gone, Lease, Nothing
-from fullbench.web.campaigns.campaign_tables import slots, tasks, votes
 from fullbench.web.campaigns.votes.vote_storage import Clash
+from fullbench.web.database import writing
 from tests.web.campaigns.conftest import study_of
 
 NOW = 1000.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
-from fullbench.web.campaigns.votes import vote_quality, campaign_results
-from fullbench.web.campaigns.tasks.task_kind_base import Rules
 from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.tasks.task_kind_base import Rules
+from fullbench.web.campaigns.votes import campaign_results, vote_quality
 from fullbench.web.campaigns.votes.counted_votes import Vote
 
 STUDY = Study("s", "s", "pair", Rules("choice+tie"), "", 2, 2, "majority", 60, 0, 0.7, False, 0, 0, 0, "open", 0.0)

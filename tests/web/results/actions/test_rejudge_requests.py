@@ -11,16 +11,16 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from sqlalchemy import update
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.run.judge_cases import hear
 from fullbench.web.accounts.users import User
 from fullbench.web.database import reading, writing
 from fullbench.web.results.actions import rejudge_requests
-from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.actions.rejudge_requests import STATES
+from fullbench.web.results.catalogue import catalogue_tables
 from tests.fake_server import FakeServer
 from tests.waiting import until
 from tests.web.conftest import start_live

@@ -10,18 +10,18 @@ from scipy.optimize import brentq
 from scipy.stats import t
 
 from fullbench.analysis import all_tables
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Score
 from fullbench.core.case import Case
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts import vega_lite
 from fullbench.web.database import reading
 from fullbench.web.results.boards import board_store, judge_cards
-from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.lists import verdict_list
 from tests.web.results import making
 from tests.web.results.catalogue.test_fill_catalogue import every
 

@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard
-from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.results.boards.board_store import Board, Linked
 from fullbench.web.results.boards.first_page_matrix import matrices
+from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.results.pages.study_summary import outcome
 from fullbench.web.results.pages.verdict_text import placing
 

@@ -8,10 +8,9 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
 from fullbench.web.page_rendering import environment
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue.catalogue_updater import Ahead
-from fullbench.web.results.site.page_urls import Served
-from fullbench.web.results.catalogue.catalogue_updater import update
+from fullbench.web.results.catalogue.catalogue_updater import Ahead, update
 from fullbench.web.results.pages.page_contents import Views
+from fullbench.web.results.site.page_urls import Served
 from tests.web.results import making
 from tests.web.results.conftest import empty
 

@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import func, inspect, select
 
 from fullbench.analysis.agreement.judges_with_people import meet
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
-from fullbench.web.results.catalogue import fill_catalogue, catalogue_tables
+from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from tests.web.results import making

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from fullbench.core.estimate import Estimate
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.estimate import Estimate
 from fullbench.web.database import reading, writing
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue import fill_catalogue, panel_verdicts, catalogue_updater
+from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue, panel_verdicts
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from tests.web.results import making
@@ -51,7 +51,9 @@ def test_a_panel_rules_as_most_of_its_judges_do_and_changes_with_them(new_engine
         for row, cells in enumerate(table.table.rows):
             for column, cell in enumerate(cells):
                 if isinstance(cell, Estimate):
-                    assert verdict_list.count(connection, table.link(row, column)).n == 2 * cell.n  # both orders, one match
+                    assert (
+                        verdict_list.count(connection, table.link(row, column)).n == 2 * cell.n
+                    )  # both orders, one match
 
 
 def check(engine, made, people) -> None:

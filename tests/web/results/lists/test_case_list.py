@@ -9,12 +9,12 @@ from sqlalchemy import select
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
-from fullbench.web.results.lists import case_list, verdict_list
-from fullbench.web.results.site import static_site
 from fullbench.web.results.catalogue import catalogue_tables
+from fullbench.web.results.catalogue.row_helpers import get_state
+from fullbench.web.results.lists import case_list, verdict_list
 from fullbench.web.results.lists.case_list import CaseRow, case_rows
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.catalogue.row_helpers import get_state
+from fullbench.web.results.site import static_site
 from tests.browsing import follow
 from tests.waiting import until
 from tests.web.conftest import start_live

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.web.rich_text import prose
 from fullbench.web.results.pages.answer_letters import Tag, lettered
+from fullbench.web.rich_text import prose
 
 TAGS = [Tag("gpt", "gpt-4", 0), Tag("llava", "llava-1.5", 1), Tag("<b>cog</b>", 'cog"vlm', 10)]
 CHIP = re.compile(r'<span class="letter [^>]*>([A-Z])</span>')

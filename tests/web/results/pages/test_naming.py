@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.web.page_rendering import environment
-from fullbench.web.results.pages.shown_names import Names
 from fullbench.web.results.boards.first_page_matrix import Bench, Matrix
-from fullbench.web.results.pages.shown_names import short_names
+from fullbench.web.results.pages.shown_names import Names, short_names
 from fullbench.web.results.site.page_urls import Served
 from fullbench.web.words import translate
 
@@ -45,7 +44,7 @@ def test_the_first_page_shows_short_names_and_says_the_full_ones():
     judges = ["gpt-4o@lab?t=0.2+analyze#1f3a9c20", "glm+direct#2b3c4d5e", "glm+direct#6f7a8b9c"]
     columns = [Bench(judge, f"board-{place}", "rating", False, False) for place, judge in enumerate(judges)]
     shown = Matrix("matrix-0", "overall", "", columns, [("model", [None] * 3)], False)
-    template = environment().get_template("public/matrices.html")
+    template = environment().get_template("results/matrices.html")
     words = {"t": partial(translate, "en"), "names": Names(), "labels": {}}
     page = template.render(matrices=[shown], places=Served(), task=None, **words)
     heads = re.findall(r'<a href="/boards/board-\d" title="([^"]+)">([^<]+)</a>', page)

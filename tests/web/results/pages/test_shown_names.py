@@ -8,18 +8,18 @@ from html import unescape
 
 import pytest
 
+from fullbench.core.note import Note, sentences
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.note import Note, sentences
 from fullbench.reports.display_names import Display
 from fullbench.web.app import create_app
 from fullbench.web.results.boards import board_store
+from fullbench.web.results.boards.first_page_matrix import Bench, Matrix, Placed
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.results.pages.shown_names import Names, for_ledger
-from fullbench.web.results.boards.first_page_matrix import Bench, Matrix, Placed
+from fullbench.web.results.pages.study_summary import outcome
 from fullbench.web.results.site.page_urls import Served, judge_name
 from fullbench.web.results.site.static_site import Wish, export
-from fullbench.web.results.pages.study_summary import outcome
 from fullbench.web.site_settings import Settings
 from tests.web.api.test_api import Script
 from tests.web.conftest import Visitor

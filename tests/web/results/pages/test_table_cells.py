@@ -11,26 +11,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings, named
+from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.chart_kinds import LEADS
-from fullbench.reports.html_table_layout import axes, laid_column
 from fullbench.reports.html_page import fragment
+from fullbench.reports.html_table_layout import axes, laid_column
 from fullbench.web.page_rendering import environment
 from fullbench.web.results.boards.board_store import Linked
-from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
-from fullbench.web.results.site.page_urls import Served
-from fullbench.web.results.pages.table_cells import FEW, TAGS_SHOWN, chart_of, sheets
 from fullbench.web.results.boards.tag_columns import MOST, with_tags
+from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.results.pages.table_cells import FEW, TAGS_SHOWN, chart_of, sheets
+from fullbench.web.results.site.page_urls import Served
 from fullbench.web.words import translate
 
 
 def rendered(linked: Linked) -> str:
     all_sheets = sheets([linked], ("board", "stamp"), Served(), "en", svg=vega_lite.svg)
-    return environment().get_template("public/sheets.html").render(all=all_sheets, t=partial(translate, "en"))
+    return environment().get_template("results/sheets.html").render(all=all_sheets, t=partial(translate, "en"))
 
 
 def leaderboard(count: int) -> Linked:
@@ -146,7 +146,7 @@ def test_figures_by_tag_end_the_rows_of_a_board_so_many_at_most_and_said():
     few are hidden until chosen."""
     tables = [leaderboard(12), by_tag("language", MOST, 12), by_tag("task", 3, 11)]
     shown = with_tags(sheets(tables, ("board", "stamp"), Served(), "en"), tables, Served(), "en")
-    page = environment().get_template("public/sheets.html").render(all=shown[:1], t=partial(translate, "en"))
+    page = environment().get_template("results/sheets.html").render(all=shown[:1], t=partial(translate, "en"))
     heads = re.findall(r'<th scope="col" class="number by-tag"( hidden)?>(\w+) <span class="unit">([^<]*)<', page)
     assert [head[1:] for head in heads[:3]] == [(f"task{number}", "task, share won") for number in range(3)]
     assert [head[1:] for head in heads[3:]] == [(f"language{n}", "language, share won") for n in range(MOST - 3)]

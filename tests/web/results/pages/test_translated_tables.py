@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.analysis.boards.leaderboard import Board, Key, Settings
-from fullbench.analysis.scope_text import from_family, place, placed
 from fullbench.analysis.bias.bias_probes import LEANS
 from fullbench.analysis.boards.head_to_head_and_slices import AGAINST, WON
-from fullbench.core.estimate import Estimate
+from fullbench.analysis.boards.leaderboard import Board, Key, Settings
+from fullbench.analysis.scope_text import from_family, place, placed
 from fullbench.core.column_labels import headings, named
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.table import Table
 from fullbench.reports.charts.vega_lite import chart

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from calendar import timegm
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.verdict import Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.results.site import ledger_edition
 from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.site import ledger_edition
 from tests.web.results import making
 
 

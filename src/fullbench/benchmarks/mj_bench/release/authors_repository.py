@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fullbench.benchmarks.mj_bench.release.release_files import BENCHMARK, subset
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES, CLOSED, SCORE_MODELS
-from fullbench.benchmarks.mj_bench.release.release_files import BiasSheet, Pair, Release, score_of
+from fullbench.benchmarks.mj_bench.release.release_files import BENCHMARK, BiasSheet, Pair, Release, score_of, subset
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_rows
 from fullbench.files.release_rows import Row

@@ -1,23 +1,18 @@
 """The released scores and rulings of MJ-Bench as they are: numbers only, no pictures."""
 
-
 from __future__ import annotations
-
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES, LIKERT
+from fullbench.core.ballot import Likert
 from fullbench.errors import InputError
 from fullbench.files.release_rows import Row, released, released_rows
-from fullbench.core.ballot import Likert
 from fullbench.parsing import read
-from collections.abc import Mapping
-from typing import Any
-from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES
-
 
 Scores = tuple[float | None, ...]
 _MODES = ("single", "multi", "single_old_prompt")

@@ -1,28 +1,25 @@
 """All of the two papers that the released files allow, and what was odd in them."""
 
-
 from __future__ import annotations
 
-
-from collections.abc import Iterator
-from fullbench.benchmarks.mj_bench.reproduce import bias_tables, score_model_tables, vlm_judge_tables
-from fullbench.benchmarks.mj_bench.release.release_files import Release
-from fullbench.core.reproduction import Reproduced
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from fullbench.benchmarks.mj_bench.reproduce import bias_tables, genai_bench_votes
+
 from fullbench.benchmarks.mj_bench.release import authors_repository
-from fullbench.benchmarks.mj_bench.reproduce.score_model_tables import implied
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import CLOSED
+from fullbench.benchmarks.mj_bench.release.release_files import Release
+from fullbench.benchmarks.mj_bench.reproduce import bias_tables, genai_bench_votes, score_model_tables, vlm_judge_tables
+from fullbench.benchmarks.mj_bench.reproduce.score_model_tables import implied
 from fullbench.core.column_labels import headings
 from fullbench.core.note import Note
-from fullbench.core.reproduction import Reproduction
+from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.stats.bias.group_fairness import by_group, near_pairs
 
-
 # -----------------------------------------------------------------------------
 # Every figure of MJ-Bench that the released files allow, computed again.
+
 
 def cells(release: Release) -> Iterator[Reproduced]:
     """All of them, family by family."""

@@ -13,14 +13,22 @@ from functools import partial
 
 import numpy as np
 
-from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import figure_cell
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES, CLOSED, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release.release_files import BiasSheet, Scores
-from fullbench.errors import Undefined
+from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import figure_cell
 from fullbench.core.reproduction import Reproduced
-from fullbench.stats.array_checks import Bools, Floats
-from fullbench.stats.bias.group_fairness import Evenness, Grouped, by_group, counts_by, dispersion_score, gini_equality, near_pairs
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import min_max
+from fullbench.stats.array_checks import Bools, Floats
+from fullbench.stats.bias.group_fairness import (
+    Evenness,
+    Grouped,
+    by_group,
+    counts_by,
+    dispersion_score,
+    gini_equality,
+    near_pairs,
+)
 
 FIGURES: Mapping[str, Evenness] = {"ACC": near_pairs, "NDS": dispersion_score, "GES": gini_equality}
 _TABLES = {"ACC": "T15", "NDS": "T16", "GES": "T17"}

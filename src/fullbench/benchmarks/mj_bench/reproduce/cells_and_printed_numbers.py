@@ -1,19 +1,18 @@
 """What all families of cells share: percentages to six digits, with an interval and the printed figure beside them."""
 
-
 from __future__ import annotations
-
 
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+
 from fullbench.core.estimate import Estimate
 from fullbench.core.reproduction import Reproduced
 from fullbench.stats.intervals.share_intervals import wilson
 
-
 # -----------------------------------------------------------------------------
 # What MJ-Bench's paper and the results table of GenAI-Bench's repository (August 2024) print, by our cells' names.
+
 
 @cache
 def printed() -> Mapping[str, float]:
@@ -33,6 +32,7 @@ def printed() -> Mapping[str, float]:
 
 
 # -----------------------------------------------------------------------------
+
 
 def percent(share: float) -> float:
     """A share as a percentage, to six decimals.

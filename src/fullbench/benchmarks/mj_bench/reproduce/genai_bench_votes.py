@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import share_cell
-from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed
-from fullbench.files.release_rows import released_rows
+from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed, share_cell
 from fullbench.core.reproduction import Reproduced
+from fullbench.files.release_rows import released_rows
 
 TASKS = ("image_generation", "image_edition", "video_generation")
 LEFT, RIGHT, BOTH_GOOD, BOTH_BAD, EITHER = "[[A>B]]", "[[B>A]]", "[[A=B=Good]]", "[[A=B=Bad]]", "[[A=B]]"

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import share_cell
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import BLUR, DISTORTION, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release.release_files import Pair, Release, Vote
-from fullbench.errors import Undefined
+from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import share_cell
 from fullbench.core.reproduction import Reproduced
-from fullbench.stats.array_checks import Floats
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import normalised_pairs, outcomes
+from fullbench.stats.array_checks import Floats
 
 MARGIN = 0.05
 THRESHOLDS = (

@@ -11,9 +11,19 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import figure_cell, share_cell
-from fullbench.benchmarks.mj_bench.release.judge_and_category_names import ALIGNMENT, BLUR, CLOSED, DISTORTION, ONE_PICTURE, OPEN, SAFETY, SCALES, TWO_PICTURES
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
+    ALIGNMENT,
+    BLUR,
+    CLOSED,
+    DISTORTION,
+    ONE_PICTURE,
+    OPEN,
+    SAFETY,
+    SCALES,
+    TWO_PICTURES,
+)
 from fullbench.benchmarks.mj_bench.release.release_files import Release, Ruled, Run
+from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import figure_cell, share_cell
 from fullbench.core.reproduction import Reproduced
 from fullbench.stats.agreement.preferences_from_scores import decided
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.benchmarks.mllm_judge.source_datasets import BY_NAME
 from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release.release_row import BALLOTS, Given, Review, Row, Task, marks, written
-from fullbench.errors import InputError
+from fullbench.benchmarks.mllm_judge.source_datasets import BY_NAME
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
 from fullbench.parsing import read
 
 HUMAN_KEYS = ("human_answer", "Human_answer", "human")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release import file_layouts
 from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, Rulings
-from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release.file_locations import Places
+from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release.release_row import Row, Task
+from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_rows
-from fullbench.core.verdict import PEOPLE
 
 MARKERS = (1, 3, 4, 5)
 SCORES = "arxiv_data/score/score_arxiv_done_v2"

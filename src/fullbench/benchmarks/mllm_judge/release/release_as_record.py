@@ -7,20 +7,20 @@ from functools import lru_cache
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release import load_release as files
-from fullbench.benchmarks.mllm_judge.source_datasets import BY_NAME
 from fullbench.benchmarks.mllm_judge.release.file_layouts import Line
-from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release.load_release import Release, Scored
-from fullbench.benchmarks.mllm_judge.reviews_of_verdicts import reviewed
+from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release.release_row import BALLOTS, Given, Row, Task, marks
-from fullbench.files.item_files import read_rows
-from fullbench.files.picture_access_policy import read_picture
+from fullbench.benchmarks.mllm_judge.reviews_of_verdicts import reviewed
+from fullbench.benchmarks.mllm_judge.source_datasets import BY_NAME
 from fullbench.core.case import Case
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.files.item_files import read_rows
+from fullbench.files.picture_access_policy import read_picture
 
 UNKNOWN = "unknown"
 """The contestant of a score whose answer was not released."""

@@ -1,35 +1,38 @@
 """Every published cell that the released data allow, computed again."""
 
-
 from __future__ import annotations
 
-
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from fullbench.benchmarks.mllm_judge.source_datasets import DATASETS
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from fullbench.benchmarks.mllm_judge.reproduce import charts
+from pathlib import Path
+
 from fullbench.benchmarks.mllm_judge.release import load_release as files
-from fullbench.benchmarks.mllm_judge.source_datasets import DATASETS, FIRST_TEN
-from fullbench.benchmarks.mllm_judge.reproduce.charts import joined
-from fullbench.benchmarks.mllm_judge.reproduce.metrics import Figures, average, chosen, correlated, only, ranked, rounded, scored
 from fullbench.benchmarks.mllm_judge.release.file_layouts import read_ruling
 from fullbench.benchmarks.mllm_judge.release.load_release import FINAL_RANKINGS, FINAL_SCORES, HQ, THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.release.release_row import Row, Task, marks, trimmed
+from fullbench.benchmarks.mllm_judge.reproduce import charts
+from fullbench.benchmarks.mllm_judge.reproduce.charts import joined
+from fullbench.benchmarks.mllm_judge.reproduce.metrics import (
+    Figures,
+    average,
+    chosen,
+    correlated,
+    only,
+    ranked,
+    rounded,
+    scored,
+)
+from fullbench.benchmarks.mllm_judge.source_datasets import DATASETS, FIRST_TEN
 from fullbench.core.estimate import Estimate
-from fullbench.core.reproduction import Reproduced
+from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.verdict import PEOPLE
 from fullbench.stats.agreement.ranking_agreement import edit_distance
-from pathlib import Path
-from fullbench.benchmarks.mllm_judge.release.load_release import Release
-from fullbench.core.reproduction import Reproduction
-
 
 # -----------------------------------------------------------------------------
 # The paper's Table 9, as printed: every judge, task and data set, and the average it prints beside them.
+
 
 @dataclass(frozen=True)
 class Printed:
@@ -395,6 +398,7 @@ def averages() -> Iterator[Reproduced]:
 
 # -----------------------------------------------------------------------------
 # All of the paper that the released data allow, and what was odd in them.
+
 
 def reproduce(data: Path) -> Reproduction:
     """Read the release in a folder and compute every cell again."""

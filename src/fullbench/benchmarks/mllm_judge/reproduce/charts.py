@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge.release import load_release as files
-from fullbench.benchmarks.mllm_judge.reproduce.metrics import Figures, average, correlated, rounded
 from fullbench.benchmarks.mllm_judge.release.load_release import MARKERS, Release
 from fullbench.benchmarks.mllm_judge.release.release_row import Row
+from fullbench.benchmarks.mllm_judge.reproduce.metrics import Figures, average, correlated, rounded
 from fullbench.core.ballot import LETTERS
 from fullbench.core.reproduction import Reproduced
 

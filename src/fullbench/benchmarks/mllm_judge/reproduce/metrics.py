@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.errors import Undefined
 from fullbench.core.estimate import Estimate
+from fullbench.errors import Undefined
 from fullbench.stats.agreement import two_raters as agree
+from fullbench.stats.agreement.ranking_agreement import edit_distance, mean_edit_distance
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Statistic
-from fullbench.stats.agreement.ranking_agreement import edit_distance, mean_edit_distance
 from fullbench.stats.intervals.share_intervals import wilson
 
 Figures = dict[str, Any]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from fullbench.errors import InputError
-from fullbench.models.local.transformers_model import tokenize
 from fullbench.core.case import Case
 from fullbench.core.model import Prompt, Reply
+from fullbench.errors import InputError
+from fullbench.models.local.transformers_model import tokenize
 from fullbench.training.critic.data.prompts import Asking
 from fullbench.training.critic.data.scored_answers import Scored
 from fullbench.training.critic.training_settings import Settings

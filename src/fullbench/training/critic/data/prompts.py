@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from fullbench.errors import InputError
 from fullbench.analysis.agreement.critic_with_people import SCALE, scale_of
-from fullbench.judges.critic_prompts import critic
-from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.prompt_templates import Template
 from fullbench.core.ballot import Score, ballot
 from fullbench.core.model import Model
 from fullbench.core.text import language_named
+from fullbench.errors import InputError
+from fullbench.judges.critic_prompts import critic
+from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompted import SLOTS, PromptedJudge
 
 Manner = Literal["critic", "plain"]
 Mode = Literal["direct", "analyze"]

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fullbench.errors import InputError
 from fullbench.analysis.critic_train_test_split import INTERNAL, split
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.training.critic.data.prompts import Asking
 
 SPLITS = ("train", "internal", "external")

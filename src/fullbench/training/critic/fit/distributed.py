@@ -1,13 +1,12 @@
 """One process or many. `torchrun` and `accelerate launch` tell each process its number in the same variables."""
 
-
 from __future__ import annotations
-
 
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+
 from fullbench.errors import InputError
 
 
@@ -79,6 +78,7 @@ class Processes:
 # By torch's own fully sharded data parallelism (`fully_shard`, Zhao et al. 2023, arXiv:2304.11277): each process keeps
 # its share of every layer and borrows the rest while the layer is used. `accelerate launch` and `torchrun` start the
 # processes.
+
 
 def shard(model: Any, processes: Processes) -> None:
     """Split a model over the processes, layer by layer, in place."""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.training.critic.data.tensors import Batch
 from fullbench.training.critic.data.encoding import Example
+from fullbench.training.critic.data.tensors import Batch
 from fullbench.training.critic.fit.forward import hidden_at_targets, log_probabilities, token_losses
 
 

@@ -12,14 +12,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from fullbench.training.critic.data.encoding import Example, members, micro_batches, row_width, steps_of
 from fullbench.training.critic.data.tensors import collate
 from fullbench.training.critic.fit.checkpoints import Kept, Line
-from fullbench.training.critic.data.encoding import Example, members, micro_batches, row_width, steps_of
+from fullbench.training.critic.fit.distributed import Processes, is_sharded, take_state, whole_state
 from fullbench.training.critic.fit.forward import BLOCK, compile_layers
 from fullbench.training.critic.fit.objectives import Objective
-from fullbench.training.critic.fit.distributed import Processes
 from fullbench.training.critic.training_settings import Settings
-from fullbench.training.critic.fit.distributed import is_sharded, take_state, whole_state
 
 
 def never() -> bool:

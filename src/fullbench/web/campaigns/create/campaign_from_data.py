@@ -11,26 +11,34 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Engine
 
-from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.item import REQUEST, Item
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_items, read_responses, read_verdicts
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_columns
 from fullbench.web import open_ledgers, picture_serving
 from fullbench.web.accounts.users import User
-from fullbench.web.database import reading
-from fullbench.web.campaigns.tasks import task_conflicts, most_informative_first
-from fullbench.web.campaigns.create import task_creation, omitted_data, task_inputs
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.create.task_creation import Finishing
-from fullbench.web.campaigns.create.omitted_data import Omitted
 from fullbench.web.campaigns.campaigns import Plan, Study
+from fullbench.web.campaigns.create import omitted_data, task_creation, task_inputs
+from fullbench.web.campaigns.create.omitted_data import Omitted
+from fullbench.web.campaigns.create.task_creation import Finishing
+from fullbench.web.campaigns.create.task_lists import (
+    CountedTasks,
+    Named,
+    Tasks,
+    name_of,
+    refuse_too_many,
+    tasks_named,
+    tasks_of,
+)
 from fullbench.web.campaigns.create.task_plans import TaskPlan
-from fullbench.web.campaigns.create.task_lists import CountedTasks, Named, Tasks, name_of, refuse_too_many, tasks_named, tasks_of
+from fullbench.web.campaigns.tasks import most_informative_first, task_conflicts
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.database import reading
 from fullbench.web.picture_serving import Checked
 from fullbench.web.site_settings import TASK_LIMIT, Settings
 
@@ -170,7 +178,9 @@ def prepare(engine: Engine, plan: Plan, material: Material, task_limit: int) -> 
     count = sum(counts[one] * counts[other] for one, other in pairs)
     if material.apart_by:
         items = {content.item.id: content.item for content in tasks.contents}
-        task_conflicts.refuse_too_many_pairs(count + task_inputs.count_apart_by(material.apart_by, items.values(), counts), most)
+        task_conflicts.refuse_too_many_pairs(
+            count + task_inputs.count_apart_by(material.apart_by, items.values(), counts), most
+        )
         pairs += task_inputs.apart_by(material.apart_by, items.values())
     task_conflicts.refuse_too_many_pairs(count, most)
     every = task_conflicts.EVERY in material.apart_from

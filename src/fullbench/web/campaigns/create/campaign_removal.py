@@ -6,13 +6,26 @@ import time
 
 from sqlalchemy import Connection, delete, func, select
 
-from fullbench.errors import InputError
 from fullbench.core.note import Note
+from fullbench.errors import InputError
 from fullbench.web.accounts import invitations, users
-from fullbench.web.database import insert_here
-from fullbench.web.campaigns.campaigns import Study
-from fullbench.web.campaigns.campaign_tables import arrivals, campaign_items, conflicts, drafts, guidelines, leases, members, slots, task_authors, tasks, votes, ways_back
+from fullbench.web.campaigns.campaign_tables import (
+    arrivals,
+    campaign_items,
+    conflicts,
+    drafts,
+    guidelines,
+    leases,
+    members,
+    slots,
+    task_authors,
+    tasks,
+    votes,
+    ways_back,
+)
 from fullbench.web.campaigns.campaign_tables import studies as studies_table
+from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.database import insert_here
 
 
 def is_unused(connection: Connection, study: Study) -> bool:

@@ -17,8 +17,8 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
-from fullbench.errors import InputError
 from fullbench.core.note import Note
+from fullbench.errors import InputError
 from fullbench.web.accounts.users import User
 from fullbench.web.page_access import Organiser, settings_of
 from fullbench.web.site_settings import DAY, Settings

@@ -12,9 +12,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from fullbench.errors import UserError
-from fullbench.web.database import reading, writing
 from fullbench.web.campaigns.create import task_creation
 from fullbench.web.campaigns.create.task_creation import Progress
+from fullbench.web.database import reading, writing
 
 log = logging.getLogger("fullbench.web")
 PAUSE = 2.0

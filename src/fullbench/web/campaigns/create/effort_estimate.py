@@ -12,9 +12,9 @@ from sqlalchemy import Connection, select
 
 from fullbench.core.item import parts_text
 from fullbench.core.note import Note
-from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.campaign_tables import votes
+from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.tasks.task_content import Content
 
 WORDS_A_SECOND = 228 / 60
 CHARACTERS_A_SECOND = 255 / 60

@@ -16,17 +16,17 @@ from typing import Any
 from fastapi import Request
 from starlette.datastructures import UploadFile
 
+from fullbench.core.note import Note, word
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_rows
 from fullbench.ledger.ledger import Ledger
-from fullbench.core.note import Note, word
 from fullbench.web import picture_serving
 from fullbench.web.accounts.users import User
-from fullbench.web.campaigns.create import chunked_upload
-from fullbench.web.campaigns.tasks.task_conflicts import EVERY
-from fullbench.web.campaigns.create.campaign_from_data import Material
-from fullbench.web.campaigns.tasks.task_kinds import Write
 from fullbench.web.campaigns.campaigns import Plan
+from fullbench.web.campaigns.create import chunked_upload
+from fullbench.web.campaigns.create.campaign_from_data import Material
+from fullbench.web.campaigns.tasks.task_conflicts import EVERY
+from fullbench.web.campaigns.tasks.task_kinds import Write
 from fullbench.web.picture_serving import Checked
 from fullbench.web.site_settings import Settings
 from fullbench.web.words import key

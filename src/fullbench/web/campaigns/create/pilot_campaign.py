@@ -6,16 +6,16 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from fullbench.errors import InputError
 from fullbench.core.note import Note
-from fullbench.web.campaigns.create import task_creation, omitted_data
+from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.create.task_creation import Finishing
-from fullbench.web.campaigns.campaigns import Plan, Study
 from fullbench.web.campaigns.campaign_tables import slots, tasks
-from fullbench.web.campaigns.create.task_plans import TaskPlan
+from fullbench.web.campaigns.campaigns import Plan, Study
+from fullbench.web.campaigns.create import omitted_data, task_creation
+from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_lists import refuse_too_many
+from fullbench.web.campaigns.create.task_plans import TaskPlan
+from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.site_settings import TASK_LIMIT
 
 MOST = 1000

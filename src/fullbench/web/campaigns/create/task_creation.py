@@ -17,15 +17,15 @@ from typing import Any
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from fullbench.core.note import Note
-from fullbench.web.database import alone, reading, writing
-from fullbench.web.campaigns.tasks import task_conflicts
-from fullbench.web.campaigns import live_updates, campaigns
-from fullbench.web.campaigns.create import campaign_removal
-from fullbench.web.campaigns.tasks.task_conflicts import Separated
-from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns import campaigns, live_updates
 from fullbench.web.campaigns.campaign_tables import conflicts, creation_parts, creations, slots, task_authors, tasks
+from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.create import campaign_removal
 from fullbench.web.campaigns.create.task_plans import BATCH_BYTES, BATCH_ROWS, Batch, TaskPlan
 from fullbench.web.campaigns.create.task_rows import Lots
+from fullbench.web.campaigns.tasks import task_conflicts
+from fullbench.web.campaigns.tasks.task_conflicts import Separated
+from fullbench.web.database import alone, reading, writing
 
 AT_ONCE = 10_000
 """Rows of tasks and slots up to which a study is created in the request itself, in less than a second."""

@@ -12,17 +12,17 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError
 from fullbench.analysis.scope_text import OVERALL
-from fullbench.files.row_fields import Fields
-from fullbench.files.item_files import read_rows
 from fullbench.core.ballot import ballot
-from fullbench.core.rubric import is_review
 from fullbench.core.item import Item
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.response import Response
+from fullbench.core.rubric import is_review
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import InputError
+from fullbench.files.item_files import read_rows
+from fullbench.files.row_fields import Fields
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
 from fullbench.web.campaigns.tasks.task_kind_base import Kind, Rules
 from fullbench.web.words import key

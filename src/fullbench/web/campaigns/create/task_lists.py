@@ -1,29 +1,25 @@
 """The tasks that a study could have: counted first, built only when somebody iterates over them."""
 
-
 from __future__ import annotations
 
-
+import random
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
-from typing import overload
-from fullbench.core.response import Response
-import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-from fullbench.errors import InputError
+from itertools import accumulate
+from typing import Protocol, overload
+
 from fullbench.core.ballot import ballot
 from fullbench.core.case import cases
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.note import Note
+from fullbench.core.response import Response
+from fullbench.errors import InputError
+from fullbench.web.campaigns.create.task_inputs import COMPARED, REFERENCE
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import Kind
-from fullbench.web.campaigns.create.task_inputs import COMPARED, REFERENCE
-
 
 # -----------------------------------------------------------------------------
 # All pairs of responses to one item, as a sequence whose length is known without building the pairs.

@@ -16,9 +16,9 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.tasks.task_content import Content, item_json, response_json
 from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.create.task_rows import TaskRow
+from fullbench.web.campaigns.tasks.task_content import Content, item_json, response_json
 
 BATCH_ROWS = 1_000
 """Rows of tasks and slots that one transaction writes: about 40 ms of CPU, so that others hardly wait."""

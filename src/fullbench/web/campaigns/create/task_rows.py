@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select
 
-from fullbench.web.database import insert_here
-from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.campaign_tables import campaign_items, slots, task_authors, tasks
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.database import insert_here
 
 
 @dataclass(frozen=True)

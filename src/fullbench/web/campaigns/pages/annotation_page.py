@@ -12,25 +12,25 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from fullbench.errors import InputError, UserError
 from fullbench.core.note import sentence
+from fullbench.errors import InputError, UserError
 from fullbench.web import picture_serving
 from fullbench.web.accounts.users import User
+from fullbench.web.campaigns import campaigns, group_links, live_updates
+from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.create import effort_estimate
+from fullbench.web.campaigns.create.effort_estimate import Forecast
+from fullbench.web.campaigns.pages import my_work
+from fullbench.web.campaigns.tasks.picture_uploads import Files
+from fullbench.web.campaigns.tasks.task_kinds import Write
+from fullbench.web.campaigns.tasks.task_view import show
+from fullbench.web.campaigns.votes import task_queue, vote_storage
+from fullbench.web.campaigns.votes.task_queue import Desk, Gone, Lease, Nothing
+from fullbench.web.campaigns.votes.vote_form_fields import LONGEST
+from fullbench.web.campaigns.votes.vote_storage import Clash
 from fullbench.web.database import reading, writing
 from fullbench.web.page_access import Annotator, base_of, engine_of, settings_of
 from fullbench.web.page_rendering import language_of, redirect, render
-from fullbench.web.campaigns.pages import my_work
-from fullbench.web.campaigns.create import effort_estimate
-from fullbench.web.campaigns import group_links, live_updates, campaigns
-from fullbench.web.campaigns.votes import task_queue, vote_storage
-from fullbench.web.campaigns.tasks.picture_uploads import Files
-from fullbench.web.campaigns.create.effort_estimate import Forecast
-from fullbench.web.campaigns.votes.vote_form_fields import LONGEST
-from fullbench.web.campaigns.tasks.task_kinds import Write
-from fullbench.web.campaigns.votes.task_queue import Desk, Gone, Lease, Nothing
-from fullbench.web.campaigns.tasks.task_view import show
-from fullbench.web.campaigns.campaigns import Study
-from fullbench.web.campaigns.votes.vote_storage import Clash
 from fullbench.web.rich_text import guideline
 from fullbench.web.words import key
 
@@ -56,7 +56,9 @@ def home(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
         left = {entry.study.id: my_work.left(connection, entry.study, user.id) for entry in open_studies}
         minutes = {name: effort_estimate.minutes(connection, name, count) for name, count in left.items()}
     unfinished_first = sorted(open_studies, key=lambda entry: not left[entry.study.id])
-    return render(request, "work/home.html", studies=unfinished_first, left=left, minutes=minutes, page=page, more=more)
+    return render(
+        request, "campaigns/home.html", studies=unfinished_first, left=left, minutes=minutes, page=page, more=more
+    )
 
 
 @router.get("/work/{study_id}")
@@ -78,7 +80,7 @@ def ahead(
         taken = task_queue.take(Desk(connection, study, user.id, time.time()), holding)
     if isinstance(taken, Nothing):
         return Response(status_code=204)
-    return render(request, "work/_task.html", **_values(request, study, taken))
+    return render(request, "campaigns/_task.html", **_values(request, study, taken))
 
 
 def _values(request: Request, study: Study, lease: Lease) -> dict[str, Any]:
@@ -95,16 +97,27 @@ def _values(request: Request, study: Study, lease: Lease) -> dict[str, Any]:
 def preview(request: Request, study: Study, lease: Lease, following: str, *, place: int, count: int) -> HTMLResponse:
     """A task as people will see it, for who leads the study: sending it keeps nothing and shows the next one."""
     return render(
-        request, "work/task.html", **_values(request, study, lease), done=0, pace=0, left=0, change=False, problem="",
-        guidelines=guideline(study.told(language_of(request))), pilot=study.is_pilot, quick=study.is_quick,
-        next_preview=following, place=place, count=count,
-    )  # fmt: skip
+        request,
+        "campaigns/task.html",
+        **_values(request, study, lease),
+        done=0,
+        pace=0,
+        left=0,
+        change=False,
+        problem="",
+        guidelines=guideline(study.told(language_of(request))),
+        pilot=study.is_pilot,
+        quick=study.is_quick,
+        next_preview=following,
+        place=place,
+        count=count,
+    )
 
 
 def sketch(request: Request, study: Study, lease: Lease, forecast: Forecast) -> HTMLResponse:
     """A task of a study that is not made yet, as a piece of the page that makes it, with what the study takes."""
     return render(
-        request, "work/_sketch.html", **_values(request, study, lease), forecast=forecast,
+        request, "campaigns/_sketch.html", **_values(request, study, lease), forecast=forecast,
         guidelines=guideline(study.told(language_of(request))),
     )  # fmt: skip
 
@@ -116,16 +129,26 @@ def _page(
         _, done = my_work.standing(connection, study, user.id)
         pace, left = my_work.pace(connection, study, user.id), my_work.left(connection, study, user.id)
     return render(
-        request, "work/task.html", status=status, **_values(request, study, lease), done=done, pace=pace, left=left,
-        guidelines=guideline(study.told(language_of(request))), change=lease.revision > 0, problem=problem,
-        pilot=study.is_pilot, quick=study.is_quick, next_preview="",
-    )  # fmt: skip
+        request,
+        "campaigns/task.html",
+        status=status,
+        **_values(request, study, lease),
+        done=done,
+        pace=pace,
+        left=left,
+        guidelines=guideline(study.told(language_of(request))),
+        change=lease.revision > 0,
+        problem=problem,
+        pilot=study.is_pilot,
+        quick=study.is_quick,
+        next_preview="",
+    )
 
 
 def _nothing(request: Request, user: User, study: Study, nothing: Nothing) -> HTMLResponse:
     with reading(engine_of(request)) as connection:
         earned = group_links.completion(connection, study, user.id)
-    return render(request, "work/nothing.html", study=study, why=nothing.why, earned=earned)
+    return render(request, "campaigns/nothing.html", study=study, why=nothing.why, earned=earned)
 
 
 async def form_of(request: Request) -> dict[str, str]:
@@ -172,7 +195,9 @@ def _brought(request: Request, user: User, study_id: str, files: Mapping[str, by
         if Write.brings not in study_of(connection, study_id).rules.options.get("asks", ()):
             raise InputError(key("this study takes no pictures"))
         settings = settings_of(request)
-        return {name: picture_serving.keep(connection, settings, user, data).picture.digest for name, data in files.items()}
+        return {
+            name: picture_serving.keep(connection, settings, user, data).picture.digest for name, data in files.items()
+        }
 
 
 def cast(seat: Desk, form: Mapping[str, str]) -> vote_storage.Receipt:
@@ -249,7 +274,7 @@ def given(request: Request, user: Annotator, study_id: str, page: Page = 1) -> H
         secret = request.cookies.get(group_links.COOKIE + user.id, "")
         is_own = group_links.opens(connection, user.id, secret)
     return render(
-        request, "work/votes.html", study=study, rows=rows, page=page, more=more, written=my_work.WRITTEN,
+        request, "campaigns/votes.html", study=study, rows=rows, page=page, more=more, written=my_work.WRITTEN,
         own_link=f"{base_of(request)}/back/{secret}" if is_own else "",
     )  # fmt: skip  # fmt: skip
 

@@ -10,19 +10,19 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from sqlalchemy import Connection
 from starlette.background import BackgroundTask
 
+from fullbench.core.note import sentence
 from fullbench.errors import InputError
 from fullbench.files.item_files import write_rows
-from fullbench.core.note import sentence
 from fullbench.web import page_access
 from fullbench.web.accounts import audit_log
 from fullbench.web.accounts.sign_in_pages import enter
 from fullbench.web.accounts.users import User
+from fullbench.web.campaigns import campaigns, group_links
+from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.pages.annotation_page import Form, study_of
 from fullbench.web.database import reading, writing
 from fullbench.web.page_access import Database, Organiser, address_of, engine_of
 from fullbench.web.page_rendering import YEAR, redirect, render, set_cookie
-from fullbench.web.campaigns import group_links, campaigns
-from fullbench.web.campaigns.pages.annotation_page import Form, study_of
-from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
@@ -47,7 +47,7 @@ def make(request: Request, user: Organiser, study_id: str, form: Form) -> Respon
         )  # fmt: skip
         audit_log.write(connection, user, "group link made", study.name, address=address_of(request))
     link = page_access.base_of(request) + group_links.path(study, secret)
-    return render(request, "work/group_link.html", study=study, link=link)
+    return render(request, "campaigns/group_link.html", study=study, link=link)
 
 
 @router.post("/organise/{study_id}/group/end")
@@ -98,7 +98,7 @@ def _page(request: Request, study_id: str, secret: str, external_id: str, *, pro
     if study is None or link is None:
         raise HTTPException(404, group_links.ENDED)
     return render(
-        request, "work/take.html", status=422 if problem else 200, study=study, external_id=external_id,
+        request, "campaigns/take.html", status=422 if problem else 200, study=study, external_id=external_id,
         problem=problem, each=int(study.rules.options.get("each") or 0), any_browser=link.any_browser,
     )  # fmt: skip
 
@@ -139,7 +139,7 @@ def _entered(request: Request, connection: Connection, study_id: str, user: User
 def back_page(request: Request, secret: str, connection: Database) -> HTMLResponse:
     """Somebody's own link, opened in whatever browser."""
     study, _ = _returning(connection, secret)
-    return render(request, "work/back.html", study=study)
+    return render(request, "campaigns/back.html", study=study)
 
 
 @router.post("/back/{secret}")

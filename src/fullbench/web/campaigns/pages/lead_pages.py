@@ -14,29 +14,38 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from sqlalchemy import Connection
 from starlette.background import BackgroundTask
 
-from fullbench.errors import InputError, UserError
 from fullbench.core.note import sentence
+from fullbench.errors import InputError, UserError
 from fullbench.reports.cell_text import with_n
 from fullbench.web import open_ledgers, picture_serving
 from fullbench.web.accounts import audit_log
 from fullbench.web.accounts.users import User
+from fullbench.web.campaigns import campaign_members, campaigns, group_links, live_updates
+from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.create import (
+    campaign_from_data,
+    campaign_removal,
+    creation_worker,
+    effort_estimate,
+    new_campaign_form,
+    omitted_data,
+    pilot_campaign,
+    task_creation,
+)
+from fullbench.web.campaigns.create.effort_estimate import Forecast
+from fullbench.web.campaigns.pages import campaign_charts
+from fullbench.web.campaigns.pages.annotation_page import Form, Page, study_of
+from fullbench.web.campaigns.tasks import guidelines, most_informative_first
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds
+from fullbench.web.campaigns.votes import adjudication, campaign_results, vote_export, vote_quality
+from fullbench.web.campaigns.votes.counted_votes import contents, counted, names
 from fullbench.web.database import reading, writing
 from fullbench.web.page_access import Organiser, address_of, engine_of, ledger_of, settings_of, writers_of
 from fullbench.web.page_rendering import language_of, redirect, render
-from fullbench.web.campaigns.votes import adjudication, vote_export, vote_quality, campaign_results
-from fullbench.web.campaigns.create import task_creation, creation_worker, effort_estimate, campaign_from_data, omitted_data, pilot_campaign, campaign_removal, new_campaign_form
-from fullbench.web.campaigns.pages import campaign_charts
-from fullbench.web.campaigns.tasks import most_informative_first, guidelines
-from fullbench.web.campaigns import group_links, live_updates, campaign_members, campaigns
-from fullbench.web.campaigns.pages.annotation_page import Form, Page, study_of
-from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.create.effort_estimate import Forecast
-from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds
-from fullbench.web.campaigns.campaigns import Study
-from fullbench.web.campaigns.votes.counted_votes import contents, counted, names
-from fullbench.web.rich_text import guideline
 from fullbench.web.results.boards.board_store import Linked
 from fullbench.web.results.pages.translated_tables import localised
+from fullbench.web.rich_text import guideline
 from fullbench.web.words import Language, key
 
 router = APIRouter(include_in_schema=False)
@@ -59,14 +68,14 @@ def listing(request: Request, _user: Organiser, page: Page = 1) -> HTMLResponse:
     with reading(engine_of(request)) as connection:
         listed = campaigns.listed(connection, start=(page - 1) * PAGE, count=PAGE + 1)
         rows = [(study, vote_quality.progress(connection, study, now)) for study in listed[:PAGE]]
-    return render(request, "work/organise.html", rows=rows, page=page, more=len(listed) > PAGE)
+    return render(request, "campaigns/organise.html", rows=rows, page=page, more=len(listed) > PAGE)
 
 
 @router.get("/organise/new")
 def new(request: Request, _user: Organiser, kind: Annotated[str, Query(max_length=40)] = "") -> HTMLResponse:
     """The choice of a kind, or the form of a new study of that kind."""
     if not kind:
-        return render(request, "work/kinds.html", kinds=kinds().values())
+        return render(request, "campaigns/kinds.html", kinds=kinds().values())
     return _form(request, {"kind": kind_of(kind).name})
 
 
@@ -76,7 +85,7 @@ def _form(request: Request, values: dict[str, str], problem: str = "", status: i
     with reading(engine_of(request)) as connection:
         others = [study.name for study in campaigns.listed(connection, count=200) if not study.is_pilot]
     return render(
-        request, "work/new.html", status=status, kind=kind, values=values, problem=problem, others=others,
+        request, "campaigns/new.html", status=status, kind=kind, values=values, problem=problem, others=others,
         ledger=None if ledger is None else Path(str(settings_of(request).ledger)).name,
         ledger_studies=_studies(request), papers=guidelines.papers_with(kind.name), ballots=BALLOTS.get(kind.name, ()),
         body_limit=settings_of(request).body_limit,
@@ -91,7 +100,9 @@ def _studies(request: Request) -> list[str]:
 
 
 @router.post("/organise/new")
-def create(request: Request, user: Organiser, sent: Annotated[new_campaign_form.Sent, Depends(new_campaign_form.sent)]) -> Response:
+def create(
+    request: Request, user: Organiser, sent: Annotated[new_campaign_form.Sent, Depends(new_campaign_form.sent)]
+) -> Response:
     """Make a study from uploaded files or from the site's ledger. The page's script gets what is wrong as a piece of a
     page, so that the files chosen stay chosen."""
     settings = settings_of(request)
@@ -109,12 +120,14 @@ def create(request: Request, user: Organiser, sent: Annotated[new_campaign_form.
                 imported = campaign_from_data.make(
                     connection, settings, user, plan, material=material, prepared=prepared, draft=draft
                 )
-                audit_log.write(connection, user, "study made", plan.name, address=address_of(request), tasks=imported.work)
+                audit_log.write(
+                    connection, user, "study made", plan.name, address=address_of(request), tasks=imported.work
+                )
             campaign_from_data.complete(engine_of(request), imported)
             creation_worker.wake(engine_of(request), imported.study.id)
     except UserError as error:
         if scripted:
-            return render(request, "work/_problem.html", status=422, problem=sentence(error))
+            return render(request, "campaigns/_problem.html", status=422, problem=sentence(error))
         return _form(request, sent.fields, sentence(error), 422)
     message = key("The draft is made: {tasks} tasks, {votes} votes.") if draft else key("The study is open.")
     counts = {"tasks": imported.work, "votes": imported.work * plan.votes} if draft else {}
@@ -135,7 +148,7 @@ def overview(request: Request, _user: Organiser, study_id: str, width: Width = N
         far = task_creation.progress_of(connection, study.id)
         if far is not None:
             topic = live_updates.topic(study.id)
-            return render(request, "work/creating.html", study=study, far=far, topic=topic)
+            return render(request, "campaigns/creating.html", study=study, far=far, topic=topic)
         values = _board(connection, study, language, width)
         pilots = pilot_campaign.pilots(connection, study)
         main = campaigns.find(connection, str(study.rules.options.get("pilot_of") or ""))
@@ -143,12 +156,27 @@ def overview(request: Request, _user: Organiser, study_id: str, width: Width = N
         unused = campaign_removal.is_unused(connection, study)
         takes = _forecast(connection, study, values["progress"].tasks, pilots, pay)
     return render(
-        request, "work/study.html", study=study, topic=live_updates.topic(study.id), shown=guideline(study.told(language)),
-        forms=FORMS, ledger=settings_of(request).ledger, pilots=pilots, main=main, width=width,
-        editable=study.guidelines or _both(study), gain=_gain(study), omitted=omitted_data.of_study(study).notes(),
-        ledger_studies=_studies(request), group=group_links.GroupLink.of(study), arrived=arrived,
-        forecast=takes, unused=unused, switches=_switches(study), **values,
-    )  # fmt: skip
+        request,
+        "campaigns/study.html",
+        study=study,
+        topic=live_updates.topic(study.id),
+        shown=guideline(study.told(language)),
+        forms=FORMS,
+        ledger=settings_of(request).ledger,
+        pilots=pilots,
+        main=main,
+        width=width,
+        editable=study.guidelines or _both(study),
+        gain=_gain(study),
+        omitted=omitted_data.of_study(study).notes(),
+        ledger_studies=_studies(request),
+        group=group_links.GroupLink.of(study),
+        arrived=arrived,
+        forecast=takes,
+        unused=unused,
+        switches=_switches(study),
+        **values,
+    )
 
 
 @router.get("/organise/{study_id}/creation")
@@ -157,7 +185,7 @@ def show_creation(request: Request, _user: Organiser, study_id: str) -> HTMLResp
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         far = task_creation.progress_of(connection, study.id)
-    return render(request, "work/_creating.html", study=study, far=far)
+    return render(request, "campaigns/_creating.html", study=study, far=far)
 
 
 def _forecast(connection: Connection, study: Study, tasks: int, pilots: Sequence[Study], pay: float | None) -> Forecast:
@@ -184,7 +212,7 @@ def board(request: Request, _user: Organiser, study_id: str, width: Width = None
     with reading(engine_of(request)) as connection:
         study = study_of(connection, study_id)
         values = _board(connection, study, language_of(request), width)
-    return render(request, "work/_board.html", study=study, **values)
+    return render(request, "campaigns/_board.html", study=study, **values)
 
 
 def _board(connection: Connection, study: Study, language: Language, width: float | None) -> dict[str, Any]:
@@ -249,7 +277,10 @@ def _switches(study: Study) -> list[tuple[str, str]]:
 
 @router.post("/organise/{study_id}/guidelines")
 def edit_guidelines(
-    request: Request, user: Organiser, study_id: str, sent: Annotated[new_campaign_form.Sent, Depends(new_campaign_form.sent)]
+    request: Request,
+    user: Organiser,
+    study_id: str,
+    sent: Annotated[new_campaign_form.Sent, Depends(new_campaign_form.sent)],
 ) -> Response:
     """Write the guidelines anew, with the pictures sent along."""
     with writing(engine_of(request)) as connection:

@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import Connection, and_, select
 
 from fullbench.core.ballot import LETTERS
-from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.campaign_members import only_assigned
-from fullbench.web.campaigns.votes.task_queue import waiting
-from fullbench.web.campaigns.campaigns import Study, listed
 from fullbench.web.campaigns.campaign_tables import members, slots, tasks, votes
+from fullbench.web.campaigns.campaigns import Study, listed
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.campaigns.votes.task_queue import waiting
 
 WRITTEN = {"reason", "text", "instruction", "caption", "picture"}
 """Fields of an answer that people write in their own words."""

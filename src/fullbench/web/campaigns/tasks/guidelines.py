@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from fullbench.errors import InputError
 from fullbench.core.digests import digest
 from fullbench.core.note import Note
+from fullbench.errors import InputError
 from fullbench.web.words import Language
 
 PLAIN = "plain"

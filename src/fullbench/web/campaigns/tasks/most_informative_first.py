@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.errors import InputError
 from fullbench.analysis.people import next_pairs_to_vote_on
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.note import Note
 from fullbench.core.verdict import ADJUDICATION, PEOPLE
-from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.create.task_lists import Tasks, tasks_named
+from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.words import key
 
 WIDTH = 25.0

@@ -10,14 +10,14 @@ from fastapi import Depends, Request
 from sqlalchemy import Connection, select
 from starlette.datastructures import UploadFile
 
-from fullbench.errors import InputError
-from fullbench.ledger.row_conversion import Find
 from fullbench.core.item import WITHOUT_PICTURES
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError
+from fullbench.ledger.row_conversion import Find
 from fullbench.web.accounts.account_tables import uploads
-from fullbench.web.campaigns.votes import vote_form_fields
 from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.campaigns.votes import vote_form_fields
 from fullbench.web.campaigns.votes.vote_form_fields import Answer, Fields
 from fullbench.web.words import key
 

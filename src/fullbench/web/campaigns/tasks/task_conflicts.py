@@ -11,13 +11,13 @@ from itertools import islice
 
 from sqlalchemy import Connection, select, update
 
-from fullbench.errors import InputError
 from fullbench.core.item import Item
 from fullbench.core.note import Note
-from fullbench.web.database import insert_here
-from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.campaigns import CHUNK, Study, listed
+from fullbench.errors import InputError
 from fullbench.web.campaigns.campaign_tables import conflicts, studies, tasks
+from fullbench.web.campaigns.campaigns import CHUNK, Study, listed
+from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.database import insert_here
 
 EVERY = "*"
 """In place of a study's name: every study, those that come later included."""

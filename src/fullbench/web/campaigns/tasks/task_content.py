@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fullbench.ledger.row_conversion import Find
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
@@ -19,6 +18,7 @@ from fullbench.core.item import AUTHOR, Item, Part, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE
+from fullbench.ledger.row_conversion import Find
 from fullbench.web.accounts.users import Pseudonyms, folded, unnamed_tags
 
 PERSON = f"{PEOPLE}:"

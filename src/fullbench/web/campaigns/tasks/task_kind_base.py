@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from fullbench.errors import InputError
 from fullbench.core.ballot import Ballot, ballot
 from fullbench.core.case import Case
 from fullbench.core.verdict import ADJUDICATION, PEOPLE, Circumstances, Fault, Verdict
-from fullbench.web.campaigns.votes import vote_form_fields
+from fullbench.errors import InputError
 from fullbench.web.campaigns.tasks.task_content import Content
+from fullbench.web.campaigns.votes import vote_form_fields
 from fullbench.web.campaigns.votes.vote_form_fields import Answer, Fields
 
 BLIND = Circumstances(blind=True)

@@ -7,20 +7,20 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
-from fullbench.errors import InputError
-from fullbench.ledger.row_conversion import Find
-from fullbench.core import rubric, plugin_entry_points
+from fullbench.core import plugin_entry_points, rubric
 from fullbench.core.ballot import Choice, Likert, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.note import Note
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.ledger.row_conversion import Find
 from fullbench.studies.authoring.reworded_questions import REASONS as COMPLAINTS
 from fullbench.web.campaigns.tasks import picture_uploads
-from fullbench.web.campaigns.votes import vote_form_fields
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.votes.vote_form_fields import Answer, Fields
 from fullbench.web.campaigns.tasks.task_kind_base import Cast, Kind, Rules
+from fullbench.web.campaigns.votes import vote_form_fields
+from fullbench.web.campaigns.votes.vote_form_fields import Answer, Fields
 from fullbench.web.words import key
 
 YES_NO = Likert(("no", "yes"))
@@ -115,7 +115,9 @@ class Rank(Kind):
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        parts = [part for part in (fields.get("order") or vote_form_fields.numbered(fields, len(shown))).split(",") if part]
+        parts = [
+            part for part in (fields.get("order") or vote_form_fields.numbered(fields, len(shown))).split(",") if part
+        ]
         places = [vote_form_fields.place(part, key("put all responses in order"), len(shown)) for part in parts]
         if sorted(places) != list(range(len(shown))):
             raise InputError(key("put all responses in order, each once"))
@@ -194,11 +196,15 @@ class Agree(Kind):
         return {
             "agree": vote_form_fields.yes(fields, "agree", key("do you agree with the ruling?")),
             "grade": vote_form_fields.mark(fields.get("grade", ""), grades, key("grade the reasons")),
-            "hallucination": vote_form_fields.yes(fields, "hallucination", key("does it tell of something that is not there?")),
+            "hallucination": vote_form_fields.yes(
+                fields, "hallucination", key("does it tell of something that is not there?")
+            ),
         }
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        filled = {name: vote_form_fields.said(answer[name]) for name in ("agree", "grade", "hallucination") if name in answer}
+        filled = {
+            name: vote_form_fields.said(answer[name]) for name in ("agree", "grade", "hallucination") if name in answer
+        }
         return {**vote_form_fields.kept(answer), **filled}
 
     def _label(self, answer: Answer) -> str:
@@ -271,7 +277,9 @@ class Verify(_YesNo):
         return {"complaint": vote_form_fields.one_of(fields, "complaint", tuple(COMPLAINTS), key("what is wrong?"))}
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        filled = {name: vote_form_fields.said(answer[name]) for name in ("follows", "fault", "complaint") if name in answer}
+        filled = {
+            name: vote_form_fields.said(answer[name]) for name in ("follows", "fault", "complaint") if name in answer
+        }
         return {**vote_form_fields.kept(answer), **filled}
 
     def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
@@ -293,10 +301,16 @@ class Rewrite(_YesNo):
     asked, said = key("does it ask the same?"), "same"
 
     def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        return {"same": vote_form_fields.yes(fields, "same", self.asked), "text": vote_form_fields.words(fields, "text", need=True)["text"]}
+        return {
+            "same": vote_form_fields.yes(fields, "same", self.asked),
+            "text": vote_form_fields.words(fields, "text", need=True)["text"],
+        }
 
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        return {**vote_form_fields.kept(answer), **{name: vote_form_fields.said(answer[name]) for name in ("same", "text") if name in answer}}
+        return {
+            **vote_form_fields.kept(answer),
+            **{name: vote_form_fields.said(answer[name]) for name in ("same", "text") if name in answer},
+        }
 
 
 class Write(Kind):
@@ -330,8 +344,12 @@ class Write(Kind):
     def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
         several = vote_form_fields.counting_on("caption", answer.get("captions", ()))
         brought = vote_form_fields.counting_on(self.brings, answer.get("pictures", ()))
-        return {**vote_form_fields.kept(answer), **{name: answer[name] for name in self.asks if name in answer}, **several,
-                **brought}  # fmt: skip
+        return {
+            **vote_form_fields.kept(answer),
+            **{name: answer[name] for name in self.asks if name in answer},
+            **several,
+            **brought,
+        }
 
     def _label(self, answer: Answer) -> None:
         return None
@@ -364,7 +382,10 @@ class Write(Kind):
 @cache
 def kinds() -> Mapping[str, Kind]:
     """Every kind of task behind the door `tasks` by name: ours in the order that they are shown in, then plugins'."""
-    names = [*(name for name in _ORDER if name in plugin_entry_points.installed("tasks")), *plugin_entry_points.names("tasks")]
+    names = [
+        *(name for name in _ORDER if name in plugin_entry_points.installed("tasks")),
+        *plugin_entry_points.names("tasks"),
+    ]
     return {name: _made(name) for name in dict.fromkeys(names)}
 
 

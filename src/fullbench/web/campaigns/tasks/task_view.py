@@ -13,12 +13,12 @@ from typing import Any
 from fullbench.core.ballot import LETTERS, Likert, Score, ballot
 from fullbench.core.item import Part, parts_text
 from fullbench.studies.authoring.reworded_questions import REASONS as COMPLAINTS
-from fullbench.web.campaigns.tasks.task_content import parts_of
+from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.tasks.guidelines import anchors
+from fullbench.web.campaigns.tasks.task_content import parts_of
 from fullbench.web.campaigns.tasks.task_kind_base import Rules
 from fullbench.web.campaigns.tasks.task_kinds import FAULTY, Write
 from fullbench.web.campaigns.votes.task_queue import Lease
-from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.picture_serving import bare_url, picture_url
 from fullbench.web.words import Language
 

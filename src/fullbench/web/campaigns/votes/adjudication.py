@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, func, insert, select
 
-from fullbench.errors import InputError
 from fullbench.core.note import Note
+from fullbench.errors import InputError
 from fullbench.web.accounts.users import User
-from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.campaign_tables import adjudications, tasks
+from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.votes.counted_votes import Vote, counted
 from fullbench.web.words import key
 

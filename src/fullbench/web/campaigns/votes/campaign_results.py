@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from fullbench.columns.column_builder import columns_of
 from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.people import reference_checks
+from fullbench.columns.column_builder import columns_of
 from fullbench.core.ballot import LETTERS
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
@@ -19,11 +19,11 @@ from fullbench.core.record import Record
 from fullbench.core.table import Table
 from fullbench.core.verdict import ADJUDICATION
 from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes import adjudication, vote_export
 from fullbench.web.campaigns.votes.adjudication import Standing, Task
-from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes.vote_quality import Together, together
-from fullbench.web.campaigns.campaigns import Study
 
 PAGE = 50
 

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, and_, select
 
 from fullbench.web.accounts.account_tables import users
-from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.campaign_tables import slots, tasks, votes
+from fullbench.web.campaigns.campaigns import Study
 
 
 @dataclass(frozen=True, slots=True)

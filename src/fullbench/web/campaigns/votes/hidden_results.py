@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlalchemy import Connection, Engine, Select, insert, select
 
 from fullbench.web.accounts.users import User
-from fullbench.web.database import engine_for, reading, upgrade, writing
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_members import only_assigned
 from fullbench.web.campaigns.campaign_tables import campaign_items, members, studies
+from fullbench.web.database import engine_for, reading, upgrade, writing
 
 
 def judged_now() -> Select[tuple[str]]:

@@ -29,13 +29,23 @@ from sqlalchemy import (
     update,
 )
 
-from fullbench.errors import UserError
 from fullbench.core.digests import digest
+from fullbench.errors import UserError
 from fullbench.web.accounts.account_tables import users
-from fullbench.web.database import insert_here
-from fullbench.web.campaigns.tasks.task_content import Content, order
+from fullbench.web.campaigns.campaign_tables import (
+    arrivals,
+    conflicts,
+    drafts,
+    leases,
+    members,
+    slots,
+    task_authors,
+    tasks,
+    votes,
+)
 from fullbench.web.campaigns.campaigns import Study
-from fullbench.web.campaigns.campaign_tables import arrivals, conflicts, drafts, leases, members, slots, task_authors, tasks, votes
+from fullbench.web.campaigns.tasks.task_content import Content, order
+from fullbench.web.database import insert_here
 
 HELD = 4
 """How many slots one person may hold at once: the one in view, and some loaded ahead."""

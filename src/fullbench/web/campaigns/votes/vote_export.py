@@ -16,28 +16,28 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from fullbench.errors import InputError
-from fullbench.files.item_files import write_rows
-from fullbench.files.writers import Columns
-from fullbench.ledger.row_conversion import Find
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.item import AUTHOR, Item
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import ADJUDICATION, PEOPLE, PILOT, Verdict
+from fullbench.errors import InputError
+from fullbench.files.item_files import write_rows
+from fullbench.files.writers import Columns
+from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.row_conversion import Find
 from fullbench.studies.run.study_inputs import VERIFIED
 from fullbench.web import picture_serving
 from fullbench.web.accounts.users import Pseudonyms, pseudonyms
-from fullbench.web.database import insert_here
-from fullbench.web.campaigns.votes import adjudication
+from fullbench.web.campaigns.campaign_tables import kept, slots, tasks, votes
+from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.tasks.task_content import Content, contestant
 from fullbench.web.campaigns.tasks.task_kind_base import Cast, Kind
 from fullbench.web.campaigns.tasks.task_kinds import Write
-from fullbench.web.campaigns.votes.vote_quality import together
-from fullbench.web.campaigns.campaigns import Study
-from fullbench.web.campaigns.campaign_tables import kept, slots, tasks, votes
+from fullbench.web.campaigns.votes import adjudication
 from fullbench.web.campaigns.votes.counted_votes import Vote, contents, counted, names, raters
+from fullbench.web.campaigns.votes.vote_quality import together
+from fullbench.web.database import insert_here
 from fullbench.web.site_settings import Settings
 
 COLUMNS: Columns = {

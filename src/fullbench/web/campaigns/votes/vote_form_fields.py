@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fullbench.errors import InputError
 from fullbench.core.ballot import Ballot
 from fullbench.core.note import Note, word
+from fullbench.errors import InputError
 
 Answer = Mapping[str, Any]
 Fields = Mapping[str, str]

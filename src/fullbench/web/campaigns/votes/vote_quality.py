@@ -13,15 +13,15 @@ from sqlalchemy import Connection, func, select
 
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.estimate_cells import Gaps
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word
 from fullbench.core.table import Cell, Table
-from fullbench.stats.agreement.vote_consensus import Consensus, dawid_skene, majority
 from fullbench.stats.agreement.many_raters import Distance, fleiss_kappa, krippendorff_alpha
+from fullbench.stats.agreement.vote_consensus import Consensus, dawid_skene, majority
 from fullbench.stats.intervals.share_intervals import wilson
-from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.campaign_tables import members, slots, tasks, votes
+from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.votes.counted_votes import Vote
 
 HASTE = 0.3

@@ -12,12 +12,12 @@ from sqlalchemy import Integer, Row, and_, bindparam, delete, func, insert, sele
 from sqlalchemy.exc import IntegrityError
 
 from fullbench.errors import UserError
-from fullbench.web.database import insert_here
+from fullbench.web.campaigns.campaign_tables import drafts, leases, members, slots, tasks, votes
+from fullbench.web.campaigns.campaigns import Study
 from fullbench.web.campaigns.tasks import picture_uploads
 from fullbench.web.campaigns.tasks.task_content import Content, order
 from fullbench.web.campaigns.votes.task_queue import GONE, Desk, Gone, mine
-from fullbench.web.campaigns.campaigns import Study
-from fullbench.web.campaigns.campaign_tables import drafts, leases, members, slots, tasks, votes
+from fullbench.web.database import insert_here
 
 
 class Clash(UserError):

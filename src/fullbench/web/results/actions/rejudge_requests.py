@@ -1,35 +1,30 @@
 """Judging a case again: the same judge rules once more, as the next trial of the case; the earlier ruling stays."""
 
-
 from __future__ import annotations
 
-
+import logging
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
+
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import ColumnElement, Connection, Engine, and_, func, or_, select, update
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from fullbench.core.case import Case
+from fullbench.core.judge import Judge
+from fullbench.errors import InputError, UserError
+from fullbench.ledger.ledger import Ledger
+from fullbench.web import live_events
 from fullbench.web.accounts.random_ids_and_digests import new_id
 from fullbench.web.accounts.users import User
+from fullbench.web.database import writing
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.row_helpers import get_state
 from fullbench.web.words import key
-import logging
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
-from fullbench.errors import InputError, UserError
-from fullbench.ledger.ledger import Ledger
-from fullbench.core.case import Case
-from fullbench.core.judge import Judge
-from fullbench.web import live_events
-from fullbench.web.database import writing
-
 
 # -----------------------------------------------------------------------------
 # Requests to judge a case again: anybody with an account asks, an organiser looks at the price and runs it.
@@ -103,7 +98,9 @@ def page(connection: Connection, *, state: State | None = None, before: float | 
 
 def get(connection: Connection, id_: str) -> Asked | None:
     """A request by its id."""
-    row = connection.execute(select(catalogue_tables.requests).where(catalogue_tables.requests.c.id == id_, _here(connection))).first()
+    row = connection.execute(
+        select(catalogue_tables.requests).where(catalogue_tables.requests.c.id == id_, _here(connection))
+    ).first()
     return None if row is None else _asked(row)
 
 

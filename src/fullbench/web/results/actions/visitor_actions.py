@@ -9,20 +9,20 @@ from fastapi import APIRouter, BackgroundTasks, Depends, Form, HTTPException, Pa
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import Connection, select
 
-from fullbench.errors import UserError
 from fullbench.core.note import sentence
+from fullbench.errors import UserError
 from fullbench.web import live_events
 from fullbench.web.accounts import audit_log
 from fullbench.web.page_access import Annotator, Database, Organiser, Viewer, address_of, engine_of, writers_of
 from fullbench.web.page_rendering import redirect
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.catalogue import panel_verdicts, catalogue_tables
 from fullbench.web.results.actions import rejudge_requests, vote_on_case
-from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.site.page_urls import Served
-from fullbench.web.results.page_routes import Key, need_ledger, page, same_ledger, views_of
-from fullbench.web.results.catalogue.row_helpers import judges
+from fullbench.web.results.catalogue import catalogue_tables, panel_verdicts
 from fullbench.web.results.catalogue.disagreement import is_panel
+from fullbench.web.results.catalogue.row_helpers import judges
+from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.results.page_routes import Key, need_ledger, page, same_ledger, views_of
+from fullbench.web.results.site.page_urls import Served
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(same_ledger)])
@@ -47,7 +47,11 @@ Sent = Annotated[dict[str, str], Depends(_sent)]
 def need_study(connection: Connection, case_key: str, wanted: str) -> str:
     """The study in which a case is heard: the one wanted, else the first that holds it."""
     c, n = catalogue_tables.cases.c, catalogue_tables.names.c
-    asked = select(n.name).join_from(catalogue_tables.cases, catalogue_tables.names, n.id == c.study_id).where(c.key == case_key)
+    asked = (
+        select(n.name)
+        .join_from(catalogue_tables.cases, catalogue_tables.names, n.id == c.study_id)
+        .where(c.key == case_key)
+    )
     there = list(connection.execute(asked.order_by(n.id)).scalars())
     study = next((name for name in there if name == wanted or not wanted), None)
     if study is None:
@@ -80,7 +84,9 @@ def ask(
         raise HTTPException(404, key("There is no such case."))
     fresh = rejudge_requests.ask(connection, user, case_key, judge, reason)
     if fresh:
-        audit_log.write(connection, user, "asked for another judgement", case_key, address=address_of(request), judge=judge)
+        audit_log.write(
+            connection, user, "asked for another judgement", case_key, address=address_of(request), judge=judge
+        )
     message = key("The organisers will see your request.") if fresh else key("You have asked for this before.")
     return redirect(request, f"/cases/{case_key}", flash=message)
 
@@ -105,7 +111,7 @@ def asked(
         "titles": rejudge_requests.titles(connection, listed),
         "states": rejudge_requests.SAID,
     }
-    return page(request, "public/requests.html", values)
+    return page(request, "results/requests.html", values)
 
 
 @router.get("/panels")
@@ -119,7 +125,7 @@ def all_panels(request: Request, _user: Organiser, connection: Database) -> HTML
         "all_judges": names,
         "of": lambda panel: Filter(judge=panel.judge),
     }
-    return page(request, "public/panels.html", values)
+    return page(request, "results/panels.html", values)
 
 
 @router.post("/panels")

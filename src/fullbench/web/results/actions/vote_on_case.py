@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fullbench.errors import InputError
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import Choice, Likert, Real, Score, ballot
 from fullbench.core.case import Case
 from fullbench.core.verdict import PEOPLE, Circumstances, Verdict
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts.users import User
 from fullbench.web.results.pages.case_page import Hearing
 from fullbench.web.words import key

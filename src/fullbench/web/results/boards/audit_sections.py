@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from fullbench.analysis.judge_card import Card
 from fullbench.audit.audit_card import audit_card, badge, beside, board, findings
 from fullbench.audit.audit_run import study_of
 from fullbench.audit.audited_judges import members_of
-from fullbench.analysis.judge_card import Card
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_columns
 from fullbench.web.results.boards.board_store import Linked
 from fullbench.web.results.lists.verdict_filters import Filter

@@ -19,10 +19,10 @@ from fullbench.core.table import Table
 from fullbench.reports.table_formats import render, table_from_json
 from fullbench.reports.table_json_types import packed_hint, unpacked_hint
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.catalogue import fill_catalogue, catalogue_tables
-from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.catalogue.row_helpers import put, studies
+from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
 from fullbench.web.results.catalogue.disagreement import is_person
+from fullbench.web.results.catalogue.row_helpers import put, studies
+from fullbench.web.results.lists.verdict_filters import Filter
 
 Links = Sequence[Sequence[Filter | None]]
 HEADING = "heading"
@@ -214,7 +214,10 @@ def headings(connection: Connection, study: str = "") -> list[Heading]:
 
 
 def headed(*more: Any) -> Any:
-    c, names = catalogue_tables.counts.c, {kind: catalogue_tables.names.alias(kind) for kind in ("study", "judge", "criterion")}
+    c, names = (
+        catalogue_tables.counts.c,
+        {kind: catalogue_tables.names.alias(kind) for kind in ("study", "judge", "criterion")},
+    )
     asked = select(*(names[kind].c.name for kind in names), func.sum(c.n), *more).select_from(catalogue_tables.counts)
     for kind, alias in names.items():
         asked = asked.join(alias, alias.c.id == c[f"{kind}_id"])

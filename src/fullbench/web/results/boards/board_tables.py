@@ -10,17 +10,17 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from fullbench.analysis.boards import head_to_head_and_slices, leaderboard, rank_history
+from fullbench.analysis.boards.head_to_head_and_slices import Slice
+from fullbench.analysis.people import corrected_leaderboards
+from fullbench.analysis.scope_text import ballot_of, from_family, placed
 from fullbench.columns.column_builder import case_numbers
 from fullbench.columns.verdict_columns import Columns, Family
-from fullbench.analysis.people import corrected_leaderboards
-from fullbench.analysis.boards import rank_history, leaderboard, head_to_head_and_slices
-from fullbench.analysis.scope_text import ballot_of, from_family, placed
-from fullbench.analysis.boards.head_to_head_and_slices import Slice
 from fullbench.core.column_labels import headings
 from fullbench.core.table import Cell, Table
 from fullbench.web.results.boards.board_store import Board, Linked, Links
-from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.catalogue.disagreement import is_panel, is_person
+from fullbench.web.results.lists.verdict_filters import Filter
 
 SHOWN: Mapping[Family, str] = {"score": "one", "pair": "choice", "ranking": "ranking"}
 """How a filter calls each family of ballots."""

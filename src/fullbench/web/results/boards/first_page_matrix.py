@@ -10,8 +10,8 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
 from fullbench.reports.cell_text import decimals, show
 from fullbench.web.results.boards.board_store import Board, Linked
-from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.catalogue.disagreement import is_panel, is_person
+from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.pages.table_cells import MANY, TALL, cut
 from fullbench.web.words import key
 

@@ -16,26 +16,26 @@ import numpy as np
 import orjson
 from sqlalchemy import Connection, Engine, func, select
 
-from fullbench.columns.verdict_columns import Columns
-from fullbench.analysis import verdicts_from_columns, all_tables
+from fullbench.analysis import all_tables, verdicts_from_columns
 from fullbench.analysis.judge_card import card as judge_card
-from fullbench.ledger.ledger import Ledger
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.digests import digest
 from fullbench.core.note import pack, unpack
 from fullbench.core.record import Record
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Table
 from fullbench.core.verdict import PEOPLE
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_columns
 from fullbench.web.database import reading
-from fullbench.web.results.boards import audit_sections, board_store, evidence_links, board_tables
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.lists import verdict_list
-from fullbench.web.results.catalogue import catalogue_tables
+from fullbench.web.results.boards import audit_sections, board_store, board_tables, evidence_links
 from fullbench.web.results.boards.board_store import Linked
-from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.catalogue.row_helpers import judges, studies
+from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.disagreement import is_panel, is_person
+from fullbench.web.results.catalogue.row_helpers import judges, studies
+from fullbench.web.results.lists import verdict_list
+from fullbench.web.results.lists.verdict_filters import Filter
 
 EDITION = 2
 """Grows when cards are computed otherwise than before: those that an older version left are then computed anew."""

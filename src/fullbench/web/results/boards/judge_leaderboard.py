@@ -11,8 +11,8 @@ from typing import cast
 
 from fullbench.analysis.scope_text import OVERALL, place
 from fullbench.analysis.verdict_cost import AMOUNTS
-from fullbench.core.estimate import Estimate
 from fullbench.core.column_labels import headings
+from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, listed, sentences
 from fullbench.core.table import Cell, Table
 from fullbench.web.results.boards.board_store import Linked

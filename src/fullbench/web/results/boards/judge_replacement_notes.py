@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.judge_replacements import Succession
 from fullbench.core.table import Table
+from fullbench.ledger.judge_replacements import Succession
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies.leaderboards.judge_replacement import with_seams
 from fullbench.web.results.boards.board_store import Board, Linked
 from fullbench.web.results.lists.verdict_filters import Filter

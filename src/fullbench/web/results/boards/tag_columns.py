@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fullbench.web.results.boards.board_store import Linked
-from fullbench.web.results.pages.translated_tables import localised
 from fullbench.web.results.boards.first_page_matrix import UNIT_WON
-from fullbench.web.results.site.page_urls import Places
 from fullbench.web.results.pages.table_cells import LinkedCell, Sheet, TagHead, column_cells
+from fullbench.web.results.pages.translated_tables import localised
+from fullbench.web.results.site.page_urls import Places
 from fullbench.web.words import Language, translate
 
 MOST = 12

@@ -1,47 +1,39 @@
 """Keeping the public side up to date while the app runs: a thread that fills the catalogue and computes boards."""
 
-
 from __future__ import annotations
 
-
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+
 import orjson
 from sqlalchemy import Connection, Engine, func, select
-from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.judge_replacements import Succession, successions
+from sqlalchemy.exc import SQLAlchemyError
+
 from fullbench.core.digests import digest
 from fullbench.core.note import Note
 from fullbench.core.verdict import PEOPLE
-from fullbench.studies import ledger_columns
-from fullbench.web.database import reading
-from fullbench.web.results import hidden_cases
-from fullbench.web.results.boards import board_store, board_tables, judge_replacement_notes
-from fullbench.web.results.catalogue import fill_catalogue, panel_verdicts, catalogue_tables
-from fullbench.web.results.boards.board_store import Linked
-from fullbench.web.results.catalogue.row_helpers import get_state, set_state, studies
-from fullbench.web.results.catalogue.disagreement import is_panel, is_person
-import time
-from collections.abc import Callable
-from sqlalchemy import Engine
-from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue.row_helpers import studies
-from fullbench.web.results.pages.page_contents import Views
-import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from sqlalchemy.exc import SQLAlchemyError
 from fullbench.errors import UserError
+from fullbench.ledger.judge_replacements import Succession, successions
+from fullbench.ledger.ledger import Ledger
+from fullbench.studies import ledger_columns
 from fullbench.web import live_events
-from fullbench.web.database import writing
-from fullbench.web.results.boards import judge_cards
-from fullbench.web.results.catalogue import fill_catalogue, panel_verdicts
+from fullbench.web.database import reading, writing
+from fullbench.web.results import hidden_cases
+from fullbench.web.results.boards import board_store, board_tables, judge_cards, judge_replacement_notes
+from fullbench.web.results.boards.board_store import Linked
+from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue, panel_verdicts
+from fullbench.web.results.catalogue.disagreement import is_panel, is_person
+from fullbench.web.results.catalogue.row_helpers import get_state, set_state, studies
+from fullbench.web.results.pages.page_contents import Views
 from fullbench.web.results.site import ledger_edition
-
 
 # -----------------------------------------------------------------------------
 # Boards computed anew when verdicts came: outside of any request, one study after the other.
+
 
 def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
     """Compute the boards of which verdicts came, drop those that are gone; say how many were computed.
@@ -73,7 +65,10 @@ def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambd
                 with reading(engine) as connection:
                     source, times = panel_verdicts.columns(connection, study, judge), None
             else:
-                source, times = columns, board_tables.Times.of(ledger.narrow("case_key", "at", judge=judge, study=study))
+                source, times = (
+                    columns,
+                    board_tables.Times.of(ledger.narrow("case_key", "at", judge=judge, study=study)),
+                )
             subject = board_tables.Subject(study, judge, criterion, study if place else "")
             board = board_tables.compute(source, subject, tags, times)
             note = ledger_columns.pilot_note(ledger, study) if is_person(judge) else None

@@ -10,15 +10,15 @@ from functools import cache
 from itertools import combinations_with_replacement
 from typing import TypeVar
 
-from fullbench.errors import InputError
-from fullbench.analysis.people.joined_votes import form_of
 from fullbench.analysis.agreement.judges_with_people import winner
+from fullbench.analysis.people.joined_votes import form_of
 from fullbench.core.ballot import Likert, Real, Score, ballot
 from fullbench.core.number_ballot import Number
 from fullbench.core.panel import is_view
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.agreement.vote_consensus import join
+from fullbench.errors import InputError
 from fullbench.stats.agreement.ranking_agreement import rank_correlation
+from fullbench.stats.agreement.vote_consensus import join
 from fullbench.web.results.catalogue.verdict_flags import Flags
 
 Marks = Mapping[int, float]

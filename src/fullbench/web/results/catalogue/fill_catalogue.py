@@ -19,12 +19,12 @@ from sqlalchemy import Connection, Engine, bindparam, delete, func, select, text
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading, writing
-from fullbench.web.results.catalogue import flag_counts, disagreement, full_text_search, catalogue_tables
-from fullbench.web.results.catalogue.insert_verdicts import Batch
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue import catalogue_tables, disagreement, flag_counts, full_text_search
 from fullbench.web.results.catalogue.case_cache import KnownCases
+from fullbench.web.results.catalogue.insert_verdicts import Batch
 from fullbench.web.results.catalogue.rater_pseudonyms import any_named
 from fullbench.web.results.catalogue.row_helpers import chunks, get_state, many, set_state, version
+from fullbench.web.results.catalogue.verdict_flags import FLAGS
 from fullbench.web.words import key
 
 BATCH = 4_000
@@ -222,6 +222,8 @@ def _flag(connection: Connection, meetings: Sequence[int]) -> None:
     m = catalogue_tables.meetings.c
     rows = connection.execute(select(m.id, m.doubt).where(m.id.in_(meetings)))
     doubts = [
-        {"of": id_, "doubt": now} for id_, was in rows if (now := disagreement.doubt(weighed.get(id_, {}).values())) != was
+        {"of": id_, "doubt": now}
+        for id_, was in rows
+        if (now := disagreement.doubt(weighed.get(id_, {}).values())) != was
     ]
     many(connection, text("UPDATE public_meetings SET doubt = :doubt WHERE id = :of"), doubts)

@@ -11,17 +11,30 @@ import orjson
 from sqlalchemy import Connection, delete, select
 
 from fullbench.analysis.agreement.judges_with_people import shape
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.verdict import FAULTS, PILOT, Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts.users import pseudonyms, unnamed_tags
 from fullbench.web.database import insert_here
-from fullbench.web.results.catalogue import flag_counts, full_text_search, catalogue_tables
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue import catalogue_tables, flag_counts, full_text_search
 from fullbench.web.results.catalogue.case_cache import KnownCase, KnownCases
 from fullbench.web.results.catalogue.rater_pseudonyms import unnamed
-from fullbench.web.results.catalogue.row_helpers import Row, chunks, get_state, insert_all, known, many, name_ids, next_id, put, set_state, studies, version
+from fullbench.web.results.catalogue.row_helpers import (
+    Row,
+    chunks,
+    get_state,
+    insert_all,
+    known,
+    many,
+    name_ids,
+    next_id,
+    put,
+    set_state,
+    studies,
+    version,
+)
+from fullbench.web.results.catalogue.verdict_flags import FLAGS
 
 TITLE = 300
 Once = tuple[str, str, int, str, int]
@@ -94,7 +107,13 @@ class Batch:
             self.connection.execute(delete(catalogue_tables.tags).where(catalogue_tables.tags.c.item_id.in_(chunk)))
             self.connection.execute(delete(catalogue_tables.items).where(i.id.in_(chunk)))
         meetings = {row.meeting_id for row in rows}
-        put(self.connection, catalogue_tables.dirty, [{"meeting_id": id_} for id_ in meetings], ["meeting_id"], ["meeting_id"])
+        put(
+            self.connection,
+            catalogue_tables.dirty,
+            [{"meeting_id": id_} for id_ in meetings],
+            ["meeting_id"],
+            ["meeting_id"],
+        )
 
     def _joined(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
         """Cases that became members of a study bring it the verdicts on them that the catalogue has in other studies;
@@ -147,8 +166,13 @@ class Batch:
     def _insert(self, study: str, entered: Sequence[Verdict], places: Mapping[Once, int]) -> None:
         connection, known = self.connection, self.known.cases
         cases = [known[study, verdict.case] for verdict in entered]
-        put(connection, catalogue_tables.dirty, [{"meeting_id": id_} for id_ in dict.fromkeys(case.meeting for case in cases)],
-            ["meeting_id"], ["meeting_id"])  # fmt: skip
+        put(
+            connection,
+            catalogue_tables.dirty,
+            [{"meeting_id": id_} for id_ in dict.fromkeys(case.meeting for case in cases)],
+            ["meeting_id"],
+            ["meeting_id"],
+        )
         # The words of a verdict that a revision took away stay in the search: its id must not come back.
         start = max(next_id(connection, catalogue_tables.verdicts), int(get_state(connection, "next verdict") or 0))
         set_state(connection, "next verdict", start + len(entered))
@@ -165,7 +189,8 @@ class Batch:
         insert_all(connection, catalogue_tables.shown, shown)
         self._count([(row, case.contestants) for row, case in zip(rows, cases, strict=True)], 1)
         words = (
-            " ".join((case.words, *full_text_search.pieces(verdict.text))) for verdict, case in zip(entered, cases, strict=True)
+            " ".join((case.words, *full_text_search.pieces(verdict.text)))
+            for verdict, case in zip(entered, cases, strict=True)
         )
         full_text_search.add(connection, enumerate(words, start))
 
@@ -298,7 +323,9 @@ class Batch:
             self.connection.execute(delete(catalogue_tables.verdicts).where(catalogue_tables.verdicts.c.id.in_(chunk)))
             fewer = Counter((row["study_id"], row["judge_id"], name) for row in gone for name in FLAGS if row[name])
             flag_counts.change(self.connection, {place: -n for place, n in fewer.items()})
-            self.connection.execute(delete(catalogue_tables.shown).where(catalogue_tables.shown.c.verdict_id.in_(chunk)))
+            self.connection.execute(
+                delete(catalogue_tables.shown).where(catalogue_tables.shown.c.verdict_id.in_(chunk))
+            )
 
     def _row(self, id_: int, verdict: Verdict, case: KnownCase, place: int | None) -> Row:
         names = self.known.names

@@ -20,16 +20,16 @@ from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, func, or
 
 from fullbench.columns.column_builder import columns_of
 from fullbench.columns.verdict_columns import Columns
-from fullbench.errors import InputError
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.panel import PANEL, Marks, combined
 from fullbench.core.verdict import Verdict
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
-from fullbench.web.results.catalogue import fill_catalogue, study_panels, catalogue_tables
+from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue, study_panels
+from fullbench.web.results.catalogue.disagreement import is_panel
 from fullbench.web.results.catalogue.insert_verdicts import Batch
 from fullbench.web.results.catalogue.row_helpers import chunks, get_state, judges, put, set_state, studies, version
-from fullbench.web.results.catalogue.disagreement import is_panel
 from fullbench.web.words import key
 
 Rule = Literal["majority", "mean"]
@@ -198,7 +198,10 @@ def _rule(connection: Connection, ledger: Ledger, panel: Panel, members: Sequenc
         shown[row.case_id, row.trial] = row
     known = _there(connection, panel, cases)
     joint = {place: combined(marks, panel.rule) for place, marks in votes.items()}
-    names = {row.id: row.name for row in connection.execute(select(catalogue_tables.names.c.id, catalogue_tables.names.c.name))}
+    names = {
+        row.id: row.name
+        for row in connection.execute(select(catalogue_tables.names.c.id, catalogue_tables.names.c.name))
+    }
     fresh: dict[str, list[Verdict]] = {}
     for place, marks in joint.items():
         if place not in known:

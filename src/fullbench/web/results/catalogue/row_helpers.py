@@ -23,7 +23,9 @@ def version(connection: Connection) -> int:
 
 
 def get_state(connection: Connection, name: str) -> str | None:
-    return connection.execute(select(catalogue_tables.state.c.value).where(catalogue_tables.state.c.name == name)).scalar()
+    return connection.execute(
+        select(catalogue_tables.state.c.value).where(catalogue_tables.state.c.name == name)
+    ).scalar()
 
 
 def set_state(connection: Connection, name: str, value: object) -> None:
@@ -99,7 +101,11 @@ def name_ids(connection: Connection, wanted: Iterable[tuple[str, str]]) -> dict[
 
 def judges(connection: Connection) -> dict[int, str]:
     """All judges by number."""
-    rows = connection.execute(select(catalogue_tables.names.c.id, catalogue_tables.names.c.name).where(catalogue_tables.names.c.kind == "judge"))
+    rows = connection.execute(
+        select(catalogue_tables.names.c.id, catalogue_tables.names.c.name).where(
+            catalogue_tables.names.c.kind == "judge"
+        )
+    )
     return {row.id: row.name for row in rows}
 
 

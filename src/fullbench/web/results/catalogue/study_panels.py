@@ -13,12 +13,12 @@ import orjson
 from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.analysis.views.panel_verdicts import rulings
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.panel import View
 from fullbench.core.verdict import FAULTS, Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import reading
-from fullbench.web.results.catalogue import fill_catalogue, catalogue_tables
+from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
 from fullbench.web.results.catalogue.insert_verdicts import Batch
 from fullbench.web.results.catalogue.row_helpers import get_state, judges, set_state, studies
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class Flags:
-    """The marks of one verdict. The order is that in which a static copy of the site packs them (`site.static_site_data`)."""
+    """The marks of one verdict, in the order in which a static copy of the site packs them (`static_site_data`)."""
 
     split: bool = False
     """Two judges rule against each other in this meeting."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.verdict import FAULTS
-from fullbench.web.results.lists import verdict_list
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.catalogue import catalogue_tables
+from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.case_list import CaseRow
 from fullbench.web.results.lists.verdict_filters import Filter, Numbered
 from fullbench.web.results.site.static_site_data import first_picture

@@ -1,28 +1,22 @@
 """Pages of cases: one row a meeting that has a verdict with all of what a filter asks for, turned by key."""
 
-
 from __future__ import annotations
 
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
-from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select, true
-from fullbench.web.results.lists import verdict_list
-from fullbench.web.results.catalogue import full_text_search, catalogue_tables
-from fullbench.web.results.lists.verdict_filters import Filter, Numbered
-from fullbench.web.results.catalogue.row_helpers import studies
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal
-import orjson
-from sqlalchemy import Connection, func, select
-from fullbench.core.verdict import FAULTS
-from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.site.page_urls import voice_name
-from fullbench.web.results.catalogue.row_helpers import contestants_in
-from fullbench.web.results.catalogue.disagreement import combined, is_panel, is_person
-from fullbench.web.results.pages.verdict_text import answer_name, mark_in_words, placing, seats
 
+import orjson
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, true
+
+from fullbench.core.verdict import FAULTS
+from fullbench.web.results.catalogue import catalogue_tables, full_text_search
+from fullbench.web.results.catalogue.disagreement import combined, is_panel, is_person
+from fullbench.web.results.catalogue.row_helpers import contestants_in, studies
+from fullbench.web.results.lists import verdict_list
+from fullbench.web.results.lists.verdict_filters import Filter, Numbered
+from fullbench.web.results.pages.verdict_text import answer_name, mark_in_words, placing, seats
+from fullbench.web.results.site.page_urls import voice_name
 
 PAGE = 30
 FEW = 20_000
@@ -238,7 +232,9 @@ def case_rows(
     numbers |= {number for row in every for number in orjson.loads(row.shown)}
     names: dict[int, str] = dict(_all(connection, n.id, n.name, numbers))
     everybody = {study: contestants_in(connection, study) for study in {row.study_id for row in every}}
-    doubts: dict[int, int] = dict(_all(connection, catalogue_tables.meetings.c.id, catalogue_tables.meetings.c.doubt, meetings))
+    doubts: dict[int, int] = dict(
+        _all(connection, catalogue_tables.meetings.c.id, catalogue_tables.meetings.c.doubt, meetings)
+    )
     return [
         _row(
             [_Ruling.of(row, names, keys) for row in by_meeting[id_]],

@@ -10,9 +10,9 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from fullbench.core.verdict import FAULTS
-from fullbench.web.results.catalogue import flag_counts, full_text_search, catalogue_tables
-from fullbench.web.results.lists.verdict_filters import Filter, Numbered
+from fullbench.web.results.catalogue import catalogue_tables, flag_counts, full_text_search
 from fullbench.web.results.catalogue.verdict_flags import FLAGS, Flags
+from fullbench.web.results.lists.verdict_filters import Filter, Numbered
 
 PAGE = 50
 MOST = 10_000

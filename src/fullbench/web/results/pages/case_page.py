@@ -9,20 +9,20 @@ from typing import Any
 from markupsafe import Markup
 from sqlalchemy import Connection, select, true
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.call import Call
 from fullbench.core.case import Case
 from fullbench.core.item import Turn
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies.exchange import rerender_prompts
 from fullbench.web.accounts.users import pseudonyms, unnamed_tags
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.pages.answer_letters import Tag, lettered
-from fullbench.web.results.site.page_urls import voice_name
+from fullbench.web.results.catalogue.disagreement import is_person
 from fullbench.web.results.catalogue.rater_pseudonyms import unnamed
 from fullbench.web.results.catalogue.row_helpers import contestants_in, studies
-from fullbench.web.results.catalogue.disagreement import is_person
+from fullbench.web.results.pages.answer_letters import Tag, lettered
 from fullbench.web.results.pages.verdict_text import answer_name, mark_in_words, placing, seats
+from fullbench.web.results.site.page_urls import voice_name
 
 MOST = 400
 """So many verdicts of a meeting are shown at most."""

@@ -11,27 +11,28 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy import Connection, Select
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.ballot import LETTERS
+from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.site_info import Imprint
 from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard
-from fullbench.web.results.lists import case_list, case_list as case_rows, case_facets, verdict_list
-from fullbench.web.results.site import metric_downloads
-from fullbench.web.results.pages import case_page, social_card, study_summary
-from fullbench.web.results.catalogue import panel_verdicts
 from fullbench.web.results.boards.board_store import Board, Heading, Linked
-from fullbench.web.results.pages.shown_names import Names
-from fullbench.web.results.site.ledger_edition import edition_of
-from fullbench.web.results.lists.verdict_filters import FAULT_WORDS, SHOWN_WORDS, Filter
-from fullbench.web.results.pages.translated_tables import localised
 from fullbench.web.results.boards.first_page_matrix import Group, Matrix, Task, first_places, matrices, task_matrices
-from fullbench.web.results.site.page_urls import Places, judge_name
-from fullbench.web.results.pages.page_cache import Recent
-from fullbench.web.results.catalogue.row_helpers import judges, judges_in, studies, version
-from fullbench.web.results.catalogue.disagreement import is_panel, is_person
-from fullbench.web.results.pages.table_cells import Sheet, chart_of, sheet, sheets, with_cards
 from fullbench.web.results.boards.tag_columns import with_tags
+from fullbench.web.results.catalogue import panel_verdicts
+from fullbench.web.results.catalogue.disagreement import is_panel, is_person
+from fullbench.web.results.catalogue.row_helpers import judges, judges_in, studies, version
+from fullbench.web.results.lists import case_facets, case_list, verdict_list
+from fullbench.web.results.lists import case_list as case_rows
+from fullbench.web.results.lists.verdict_filters import FAULT_WORDS, SHOWN_WORDS, Filter
+from fullbench.web.results.pages import case_page, social_card, study_summary
+from fullbench.web.results.pages.page_cache import Recent
+from fullbench.web.results.pages.shown_names import Names
+from fullbench.web.results.pages.table_cells import Sheet, chart_of, sheet, sheets, with_cards
+from fullbench.web.results.pages.translated_tables import localised
+from fullbench.web.results.site import metric_downloads
+from fullbench.web.results.site.ledger_edition import edition_of
+from fullbench.web.results.site.page_urls import Places, judge_name
 from fullbench.web.words import Language, key, translate
 
 TITLES = (
@@ -96,7 +97,9 @@ class Views:
         headings = board_store.headings(connection, shown)
         stamps = board_store.stamps(connection)
         computed = tuple((heading.name, stamps[heading.name]) for heading in headings if heading.name in stamps)
-        told = self._stories.get((shown, computed, version(connection)), partial(study_summary.story, connection, shown))
+        told = self._stories.get(
+            (shown, computed, version(connection)), partial(study_summary.story, connection, shown)
+        )
         chosen = Task.of(task)
         if task and (chosen is None or chosen not in {one for some in told.tasks.values() for one, _ in some}):
             return None
@@ -107,7 +110,8 @@ class Views:
             "verdicts": verdict_list.count(connection, Filter(study=shown)).n,
             "story": told,
             "outcome": [
-                translate(language, one.words, **one.values) for one in study_summary.outcome(self.names.matrices(overall))
+                translate(language, one.words, **one.values)
+                for one in study_summary.outcome(self.names.matrices(overall))
             ],
             "outcome_of": overall[0] if len(overall) > 1 else None,
             "groups": [
@@ -122,7 +126,7 @@ class Views:
         }
 
     def _tabled(self, study: str, shown: Sequence[Matrix], language: Language, task: Task | None = None) -> str:
-        template = self.environment.get_template("public/matrices.html")
+        template = self.environment.get_template("results/matrices.html")
         labels = self.imprint.said_in(language).of_study(study).labels
         return template.render(
             matrices=shown, places=self.places, t=partial(translate, language), names=self.names, task=task,
@@ -158,7 +162,9 @@ class Views:
 
         def make() -> Sequence[Matrix]:
             known = (
-                self._lead(connection, name, stamp) if task is None else board_store.find(connection, name, tag=task.tag)
+                self._lead(connection, name, stamp)
+                if task is None
+                else board_store.find(connection, name, tag=task.tag)
                 for name, stamp in computed
             )
             spoken = (
@@ -199,7 +205,7 @@ class Views:
                 "link": link, "closed": _closed(connection, board.judge)}  # fmt: skip
 
     def _body(self, board: Board, language: Language) -> str:
-        template = self.environment.get_template("public/sheets.html")
+        template = self.environment.get_template("results/sheets.html")
         tables, source = self.names.tables(board.tables), (board.name, board.stamp + self.names.stamp)
         shown = sheets(tables, source, self.places, language, svg=self._drawn)
         return template.render(all=with_tags(shown, tables, self.places, language), t=partial(translate, language))
@@ -299,7 +305,9 @@ class Views:
         linked = judge_cards.faults(connection, shown)
         names = sorted(judges_in(connection, there[shown]).values()) if there else []
         stamps = board_store.stamps(connection)
-        known = (self._card(connection, shown, one, stamps) for one in names if judge_cards.card_name(shown, one) in stamps)
+        known = (
+            self._card(connection, shown, one, stamps) for one in names if judge_cards.card_name(shown, one) in stamps
+        )
         link = _link(connection, shown)
         table, standings = judge_leaderboard.board([card for card, _ in known], link) or (None, [])
         met = any(row.met for row in standings)
@@ -341,7 +349,9 @@ class Views:
             return None
         study, judge = placed
         stamps = board_store.stamps(connection)
-        stamped = self._card(connection, study, judge, stamps) if judge_cards.card_name(study, judge) in stamps else None
+        stamped = (
+            self._card(connection, study, judge, stamps) if judge_cards.card_name(study, judge) in stamps else None
+        )
         link = _link(connection, study)
         values = {
             **self.common(connection, "judges", study),
@@ -368,7 +378,9 @@ class Views:
                 "sections": self._parts.get((study, judge, stamp, language),
                                             lambda: self._sections(study, card, stamp, language))}  # fmt: skip
 
-    def _sections(self, study: str, card: judge_cards.Card, stamp: str, language: Language) -> list[tuple[str, list[Sheet]]]:
+    def _sections(
+        self, study: str, card: judge_cards.Card, stamp: str, language: Language
+    ) -> list[tuple[str, list[Sheet]]]:
         source = (judge_cards.card_name(study, card.judge), stamp + self.names.stamp)
         start = 0
         sections = []

@@ -1,29 +1,28 @@
 """Names that a site's people chose for judges and contestants, as its pages show them."""
 
-
 from __future__ import annotations
-
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from fullbench.web.results.catalogue.disagreement import is_panel, is_person
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
 from markupsafe import Markup, escape
+
 from fullbench.ledger.contents_and_cost import everybody
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.display_names import ShownNames
 from fullbench.web.results.boards.board_store import Linked
 from fullbench.web.results.boards.first_page_matrix import Matrix
-
+from fullbench.web.results.catalogue.disagreement import is_panel, is_person
 
 # -----------------------------------------------------------------------------
 # What people see of a judge's name: as much as tells it from the others beside it.
 #
 # A name holds all that can change what a judge says (`gpt-4o@lab?t=0.2+analyze#1f3a9c20`); beside others the model is
 # often enough. Addresses, exports and the API have the full names.
+
 
 def short_names(names: Iterable[str], chosen: Mapping[str, str] | None = None) -> dict[str, str]:
     """A name to show for each of these, no two alike; where short ones are, they say more, in the end all.
@@ -55,6 +54,7 @@ def _lengths(name: str) -> list[str]:
 
 
 # -----------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class Names(ShownNames):

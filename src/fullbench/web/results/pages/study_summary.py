@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.boards.board_store import item_tags
 from fullbench.web.results.boards.first_page_matrix import Matrix, Task
-from fullbench.web.results.catalogue.row_helpers import judges_in, studies
+from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.disagreement import is_panel, is_person
+from fullbench.web.results.catalogue.row_helpers import judges_in, studies
 from fullbench.web.words import key
 
 NAMED = 3
@@ -49,7 +49,9 @@ def story(connection: Connection, study: str) -> Story:
     contestants = connection.execute(
         select(func.count(c.contestant_id.distinct())).where(*here, c.contestant_id != 0)
     ).scalar_one()
-    items = connection.execute(select(func.count()).select_from(catalogue_tables.items).where(i.study_id == number)).scalar_one()
+    items = connection.execute(
+        select(func.count()).select_from(catalogue_tables.items).where(i.study_id == number)
+    ).scalar_one()
     present = judges_in(connection, number)
     people = [id_ for id_, name in present.items() if is_person(name)]
     rated = select(func.count(v.rater_id.distinct()), func.count()).where(v.judge_id.in_(people), v.study_id == number)

@@ -15,8 +15,8 @@ from fullbench.reports.site_info import KNOWN, Imprint
 from fullbench.reports.table_formats import render
 from fullbench.version import __version__
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.site import ledger_edition
 from fullbench.web.results.pages.page_cache import Recent
+from fullbench.web.results.site import ledger_edition
 
 COLUMNS = ("study", "criterion", "ballot", "judge", "contestant", "rank_best", "rank_worst", "measure", "figure")
 FORMS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}

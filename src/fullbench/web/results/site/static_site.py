@@ -20,33 +20,33 @@ from urllib.parse import quote
 import orjson
 from sqlalchemy import Connection, Select, func, select
 
-from fullbench.errors import InputError
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture
+from fullbench.errors import InputError
+from fullbench.ledger.ledger import Ledger
 from fullbench.picture_metadata import can_strip, strip_metadata
-from fullbench.reports.site_info import Imprint
-from fullbench.reports.logos import Logo
 from fullbench.reports.html_page import SHARED, shrunk
+from fullbench.reports.logos import Logo
+from fullbench.reports.site_info import Imprint
 from fullbench.web.accounts.users import Pseudonyms
+from fullbench.web.campaigns.votes import hidden_results
 from fullbench.web.database import engine_for, reading, upgrade
 from fullbench.web.open_ledgers import study_of
 from fullbench.web.page_rendering import environment, static_file
-from fullbench.web.campaigns.votes import hidden_results
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.boards import board_store, judge_cards
-from fullbench.web.results.site import metric_downloads, ledger_edition
-from fullbench.web.results.lists import verdict_list
-from fullbench.web.results.catalogue import rater_pseudonyms, catalogue_tables, catalogue_updater
 from fullbench.web.results.boards.board_store import Linked
-from fullbench.web.results.pages.shown_names import Names
-from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.site.page_urls import judge_name
-from fullbench.web.results.catalogue.row_helpers import judges
+from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, rater_pseudonyms
 from fullbench.web.results.catalogue.disagreement import is_person
-from fullbench.web.results.site.static_site_data import write_data
+from fullbench.web.results.catalogue.row_helpers import judges
+from fullbench.web.results.lists import verdict_list
+from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.pages.page_contents import Views
+from fullbench.web.results.pages.shown_names import Names
+from fullbench.web.results.site import ledger_edition, metric_downloads
+from fullbench.web.results.site.page_urls import judge_name
+from fullbench.web.results.site.static_site_data import write_data
 from fullbench.web.words import Language, translate
 
 MARKER = "fullbench-site.json"
@@ -227,7 +227,7 @@ class _Site:
         for key in self.cases:
             values = self.below.case(self.connection, self.ledger, key)
             if values is not None:
-                self._page(f"cases/{key}.html", "public/case.html", values)
+                self._page(f"cases/{key}.html", "results/case.html", values)
         self._verdicts()
         self._about()
         for name, (picture, size, veiled) in self.pictures.found.items():
@@ -245,7 +245,7 @@ class _Site:
         prefix = "../" * name.count("/")
         text = environment().get_template(template).render(
             **values,
-            layout="public/site.html",
+            layout="results/site.html",
             user=None,
             t=partial(translate, self.wish.language),
             language=self.wish.language,
@@ -278,11 +278,11 @@ class _Site:
         drawn = self.top.preview(self.connection, self.wish.language, self.imprint.title)
         if drawn is not None:
             self._file("preview.png", drawn)
-        self._page(task_page(""), "public/home.html", {**home, **there})
+        self._page(task_page(""), "results/home.html", {**home, **there})
         for task in (str(one) for some in home["story"].tasks.values() for one, _ in some):
             values = self.top.home(self.connection, self.wish.language, task=task)
             if values is not None:
-                self._page(task_page(task), "public/home.html", {**values, **there})
+                self._page(task_page(task), "results/home.html", {**values, **there})
         figures = metric_downloads.figures(self.connection, self.study)
         self._file("results.csv", metric_downloads.as_csv(figures))
         facts = metric_downloads.facts(self.connection, self.study, self.imprint, self.ledger.identity)
@@ -290,17 +290,17 @@ class _Site:
         for heading in board_store.headings(self.connection):
             values = self.below.board(self.connection, heading.name, self.wish.language)
             if values is not None:
-                self._page(f"boards/{heading.name}.html", "public/board.html", values)
+                self._page(f"boards/{heading.name}.html", "results/board.html", values)
                 self._charts(heading.name, values["board"].tables)
 
     def _judges(self) -> None:
         listed = self.top.judges(self.connection, self.wish.language) or {}
-        self._page("judges.html", "public/judges.html", listed)
+        self._page("judges.html", "results/judges.html", listed)
         for judge in judges(self.connection).values():
             values = self.below.judge(self.connection, judge_name(judge), self.wish.language)
             if values is None:
                 continue
-            self._page(f"judges/{judge_name(judge)}.html", "public/judge.html", values)
+            self._page(f"judges/{judge_name(judge)}.html", "results/judge.html", values)
             if values["badge"]:
                 self._file(f"judges/{judge_name(judge)}.svg", values["badge"])
             if not is_person(judge):
@@ -322,7 +322,7 @@ class _Site:
         )
         values = self.top.verdicts(self.connection, Filter(), withheld=self.kept_back, ledger=self.ledger)
         more = {"chunks": chunks, "copied": self.copied, "total": self.total, "withheld": self.withheld}
-        self._page("verdicts.html", "public/site_verdicts.html", {**values, **more})
+        self._page("verdicts.html", "results/site_verdicts.html", {**values, **more})
 
     def _about(self) -> None:
         noted = ledger_edition.edition_of(self.connection, self.study).digest
@@ -335,7 +335,7 @@ class _Site:
             "withheld": self.withheld,
             "source": list(source.items()),
         }
-        self._page("about.html", "public/site_about.html", {**self.top.common(self.connection, "about"), **numbers})
+        self._page("about.html", "results/site_about.html", {**self.top.common(self.connection, "about"), **numbers})
         self._file(MARKER, orjson.dumps(source, option=orjson.OPT_INDENT_2))
 
     def _picture(self, name: str, picture: Picture, size: int | None, veiled: bool) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Select, select
 
-from fullbench.ledger.ledger import Ledger
 from fullbench.core.case import Case
+from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.lists.case_list import CaseRow, case_rows
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
 from fullbench.web.results.catalogue.row_helpers import chunks
+from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.lists.case_list import CaseRow, case_rows
 
 CHUNK = 5_000
 TEXT = 400
@@ -59,7 +59,9 @@ def write_data(
         kinds.append(kind)
     items = _items(connection, withheld)
     keys: list[str] = []
-    asked = select(*v, c.key.label("case_key")).join_from(catalogue_tables.verdicts, catalogue_tables.cases, c.id == v.case_id)
+    asked = select(*v, c.key.label("case_key")).join_from(
+        catalogue_tables.verdicts, catalogue_tables.cases, c.id == v.case_id
+    )
     if withheld is not None:
         asked = asked.where(v.item_id.not_in(withheld))
     newest = connection.execute(asked.order_by(v.id.desc()).limit(most))
