@@ -83,5 +83,6 @@ def check_alias(reader: Connection, place: str, role: Role, former: str, name: s
 def refusal(place: str, role: Role, name: str, known: str, now: Mapping[str, Any]) -> LedgerError:
     return LedgerError(
         f"{place}: the {role} {name!r} is known with the settings {known} and now has "
-        f"{row_conversion.settings_text(now)}; a name stands for one way of answering: give this {role} another name, or use another ledger"
+        f"{row_conversion.settings_text(now)}; a name stands for one way of answering: "
+        f"give this {role} another name, or use another ledger"
     )

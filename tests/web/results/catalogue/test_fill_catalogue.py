@@ -180,7 +180,7 @@ def test_a_batch_that_fails_leaves_nothing_behind(new_engine, tmp_path, monkeypa
             raise OSError("the disk is full")
 
         with monkeypatch.context() as patch:
-            patch.setattr(fill_catalogue.search, "add", broken)
+            patch.setattr(fill_catalogue.full_text_search, "add", broken)
             with pytest.raises(OSError, match="the disk is full"):
                 fill_catalogue.fill(engine, ledger)
         with reading(engine) as connection:
