@@ -34,5 +34,5 @@ upme = replace(
     },
 )
 upme_tables = _benchmark("upme_tables", _UPME, "printed_table_arithmetic")
-prd_peer_review = _benchmark("prd_peer_review", "Li et al., PRD, TMLR 2024, arXiv:2307.02762", "prd")
-pico_peer_review = _benchmark("pico_peer_review", "Ning et al., PiCO, ICLR 2025, arXiv:2402.01830", "pico")
+prd_peer_review = _benchmark("prd_peer_review", "Li et al., PRD, TMLR 2024, arXiv:2307.02762", "prd_reproduction")
+pico_peer_review = _benchmark("pico_peer_review", "Ning et al., PiCO, ICLR 2025, arXiv:2402.01830", "pico_reproduction")

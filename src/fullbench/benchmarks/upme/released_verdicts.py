@@ -25,9 +25,9 @@ def bring(released: str, source: Path | None = None) -> Brought:
     """The verdicts of a release, or of the sample where no folder is given."""
     if source is None:
         return Brought(reviewed_sample())
-    if released == "prd":
+    if released == "prd_reproduction":
         return Brought(Record(tuple(_prd(prd_reproduction.Release.read(source)))))
-    if released == "pico":
+    if released == "pico_reproduction":
         return Brought(Record(tuple(_pico(source))))
     raise InputError("the authors of UPME released no reviews, only the tables of their paper", path=source)
 
