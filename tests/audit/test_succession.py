@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import exp, lgamma, log
@@ -22,6 +23,7 @@ from fullbench.stats import drift_alarm as alarms
 from fullbench.stats.drift_alarm import alarm_call, alarm_calls
 from fullbench.stats.ratings.joint_rating_model import Votes, joint
 from fullbench.studies.run.judge_cases import hear
+from tests.fake_server import FakeServer
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,30 @@ def test_canaries_from_the_command_line(tmp_path, monkeypatch):
     assert "Asked 7," in done.output
     (tmp_path / "gate.toml").write_text('[[drift]]\njudge = "simulated/accurate"\n', encoding="utf-8")
     assert call.invoke(app, ["gate"]).exit_code == 0
+
+
+def test_canaries_after_a_run_get_what_its_budget_has_left(tmp_path, monkeypatch):
+    """A call costs $0.905: one for the run, two for canaries, although their baseline takes 78.
+
+    The replies of this server are unreadable on the ballot of canaries, which counts as not right.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setattr(canary_checks, "CASES", 6)
+    monkeypatch.setattr(canary_checks.canaries, "__defaults__", (6,))
+    (tmp_path / "items.jsonl").write_text('{"id": "i", "question": "?"}', encoding="utf-8")
+    (tmp_path / "said.jsonl").write_text('{"item": "i", "contestant": "a", "text": "x"}', encoding="utf-8")
+    with FakeServer(quick=True) as server:
+        judge = f"openai:m@{server.url}?mode=direct&price_in=1000&price_out=1000&concurrency=1"
+        (tmp_path / "study.toml").write_text(
+            f'name = "s"\nitems = "items.jsonl"\nresponses = "said.jsonl"\njudges = ["{judge}"]\n'
+            'ballots = ["score:1-5"]\n',
+            encoding="utf-8",
+        )
+        done = CliRunner().invoke(app, ["run", "study.toml", "--canaries", "7", "--budget", "3", "--quiet"])
+    costs = [float(cost) for cost in re.findall(r"cost \$([\d.]+\d)", done.output)]
+    assert len(costs) == 2, done.output  # of the run, and of the canaries after it
+    assert 0 < costs[1] <= 3 - costs[0], done.output
 
 
 def evidence_by_hand(baseline: list[list[bool]], later: list[tuple[int, bool]], rounds: int) -> float:

@@ -167,7 +167,8 @@ def alarm(record: Record, judge: str) -> Alarm:
 
 
 def _right(verdict: Verdict) -> bool:
-    return dict(zip(verdict.contestants, verdict.marks or (), strict=True)).get("right") == 1.0
+    marks = verdict.marks
+    return marks is not None and dict(zip(verdict.contestants, marks, strict=True)).get("right") == 1.0
 
 
 def watched(ledger: Ledger) -> Mapping[str, Alarm]:

@@ -121,6 +121,6 @@ def run(
         from fullbench.cli.canary_and_equate import ride_along
 
         spent = sum(tally.usage.dollars or 0.0 for tally in done.tallies)
-        left = None if limit is None else max(0.0, limit - spent)
+        left = None if dollars is None else max(0.0, dollars - spent)
         code = ride_along(plan.judges, ledger or plan.ledger, canaries, left, quiet=quiet)
     return code
