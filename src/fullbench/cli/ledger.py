@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.analysis.verdict_cost import FromCache
 from fullbench.cli.options import (
     DEFAULT_LEDGER,
     CorrectedOption,
@@ -199,6 +198,8 @@ def tables(
 
 def _answers(bill: Iterable[Account]) -> Table:
     """What the contestants' answers used, failed calls included; an export of verdicts does not know."""
+    from fullbench.analysis.verdict_cost import FromCache
+
     answering = [account for account in bill if account.role == "contestant"]
     from_cache = FromCache.of(account.usage for account in answering)
     columns = headings(
@@ -373,6 +374,8 @@ def _when(seconds: float) -> str:
 
 
 def _table(accounts: Iterable[dict[str, Any]]) -> Table:
+    from fullbench.analysis.verdict_cost import FromCache
+
     listed = [(account, Usage(**account["usage"])) for account in accounts]
     from_cache = FromCache.of(usage for _, usage in listed)
     columns = headings(

@@ -195,7 +195,7 @@ def test_a_run_whose_pictures_are_deleted_stops_and_the_next_one_copies_them_aga
     with FakeServer(says="[[4]]", answers=100) as server:
         process = start(data, server)
         wait_for(data, 60)
-        shutil.rmtree(data / "fullbench.ledger.pictures.picture_folder")
+        shutil.rmtree(data / "fullbench.ledger.pictures")
         server.more(150)
         _, err = process.communicate(timeout=LONG)
         assert process.returncode == 2, err

@@ -83,8 +83,7 @@ def expected_rows(some) -> dict:
     """What the ledger says: by voice, for each trial the orders and whether another order has another winner."""
     by_voice = defaultdict(lambda: defaultdict(list))
     for _, verdict in some:
-        judge, _, rater = verdict.judge.partition(":") if verdict.judge.startswith("human") else (verdict.judge, "", "")
-        by_voice[judge, rater][verdict.trial].append(verdict)
+        by_voice[verdict.judge, verdict.rater or ""][verdict.trial].append(verdict)
     return by_voice
 
 
