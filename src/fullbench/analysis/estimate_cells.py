@@ -94,7 +94,6 @@ def _estimate(
     return cluster_mean(totals.astype(np.float64), counts.astype(np.float64), within=within)
 
 
-# -----------------------------------------------------------------------------
 # How a figure that cannot be had becomes a cell that says so.
 
 Figure = TypeVar("Figure")

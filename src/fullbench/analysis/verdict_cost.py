@@ -72,7 +72,6 @@ def used_by(part: Columns) -> Usage:
     )
 
 
-# -----------------------------------------------------------------------------
 # How many of the tokens in came from a server's cache, as columns of a table of costs.
 
 

@@ -56,7 +56,6 @@ def add(app: typer.Typer, name: str, panel: str | None = None) -> None:
     app.command(name, rich_help_panel=panel)(getattr(import_module(f"fullbench.cli.{module}"), function))
 
 
-# -----------------------------------------------------------------------------
 # What stands above all commands.
 
 

@@ -121,7 +121,6 @@ def reread(
         typer.echo(f"not read again: {count:,} verdicts {reason}")
 
 
-# -----------------------------------------------------------------------------
 # `fullbench ledger backup`, `upgrade` and `sign`: a second copy, an older ledger brought up to date, a proof.
 
 

@@ -137,7 +137,6 @@ def assign(
     say(f"{new} people were assigned to the study {name!r}, {len(set(person)) - new} had been before.")
 
 
-# -----------------------------------------------------------------------------
 # `fullbench people link`: one link by which many people come to a study.
 
 
@@ -202,7 +201,6 @@ def link(
         typer.echo(base + group_links.path(study, secret))
 
 
-# -----------------------------------------------------------------------------
 # `fullbench people splits`, `adjudicate`, `pilot`, `guidelines`: what leads do with a study for people.
 
 

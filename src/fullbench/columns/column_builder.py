@@ -16,7 +16,6 @@ from fullbench.columns.verdict_columns import STUDY, Array, Columns, Due, groupe
 from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, Verdict
 
-# -----------------------------------------------------------------------------
 # Memory that was freed goes back to the system at once.
 
 
@@ -31,8 +30,6 @@ def give_back() -> None:
         if trim is not None:
             trim(0)
 
-
-# -----------------------------------------------------------------------------
 
 CHUNK = 500
 """Rows that are Python's objects at one time: few enough to stay in the processor's cache."""

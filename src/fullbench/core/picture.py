@@ -13,21 +13,20 @@ from pathlib import Path
 from fullbench.core.notebook_display import Shown
 from fullbench.errors import InputError
 
-# -----------------------------------------------------------------------------
 # The bytes of small files that were read lately, by their digest: a picture is read for its digest, kept in the ledger
 # and sent within moments, and reading and checking it each time took more than all else that is done with it.
 
 MOST = 48 * 2**20
 """So many bytes are held at the most..."""
 
-LATELY_LARGEST = 2**20
+LARGEST_CACHED_FILE = 2**20
 """...and nothing of a file that is larger: it would push out many others."""
 
 
 class Lately:
     """The bytes that were read last, up to so many; shared by all threads."""
 
-    def __init__(self, most: int = MOST, largest: int = LATELY_LARGEST) -> None:
+    def __init__(self, most: int = MOST, largest: int = LARGEST_CACHED_FILE) -> None:
         self._most, self._largest = most, largest
         self._held = 0
         self._bytes: OrderedDict[str, bytes] = OrderedDict()
@@ -47,8 +46,6 @@ class Lately:
             while self._held > self._most:
                 self._held -= len(self._bytes.popitem(last=False)[1])
 
-
-# -----------------------------------------------------------------------------
 
 UNKNOWN = "application/octet-stream"
 """The media type of what was given as a picture and is none that we know."""

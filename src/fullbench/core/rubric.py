@@ -156,7 +156,6 @@ def code(criterion: str) -> str:
     return digest(["criterion", criterion])[:4].upper()
 
 
-# -----------------------------------------------------------------------------
 # Criteria that several rooms know by name: those of a peer review, and those under which a ruling is reviewed.
 
 CORRECTNESS = "correctness"

@@ -62,7 +62,6 @@ __all__ = [
 ]
 
 
-# -----------------------------------------------------------------------------
 # The pictures and parts that a row of a data file names.
 
 _Kind = TypeVar("_Kind")
@@ -128,8 +127,6 @@ def simple_form(parts: tuple[Part, ...]) -> tuple[tuple[Picture, ...], str | Non
         return None
     return pictures, str(rest[0]) if rest else None
 
-
-# -----------------------------------------------------------------------------
 
 PICTURES = ("picture", "images", "image")
 ITEM = {"question": ("instruction", "prompt"), "pictures": PICTURES, "captions": ("caption",)}

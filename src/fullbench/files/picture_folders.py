@@ -112,7 +112,6 @@ def check_new(folder: Path) -> None:
         raise InputError("the folder is not empty; choose another one, or move it away", path=folder)
 
 
-# -----------------------------------------------------------------------------
 # Pictures out of a folder, those that cannot be read named.
 
 

@@ -23,7 +23,6 @@ from typing import Any
 from fullbench.errors import InputError, MissingExtra
 from fullbench.text_safety import as_written
 
-# -----------------------------------------------------------------------------
 # What a file really is, where its name says otherwise: told from its first bytes, with what to do about it.
 
 _BEGINNINGS = {
@@ -50,8 +49,6 @@ def other_kind(beginning: bytes) -> str | None:
     """
     return next((kind for first, kind in _BEGINNINGS.items() if beginning.startswith(first)), None)
 
-
-# -----------------------------------------------------------------------------
 
 LIMIT = 16 * 1024 * 1024
 """The longest line (or element of a JSON array) that is read, in bytes: a longer one is a mistake, not a row."""

@@ -30,7 +30,6 @@ from fullbench.models.prompt_fences import fenced
 from fullbench.parsing.check_code import asking
 from fullbench.parsing.json_schema import ruling_schema
 
-# -----------------------------------------------------------------------------
 # The name of a prompted judge.
 
 
@@ -65,7 +64,6 @@ def named(judge: Named) -> str:
     return f"{judge.label or judge.model.name}+{'+'.join(manner)}#{digest(judge.settings)[:8]}"
 
 
-# -----------------------------------------------------------------------------
 # One case on its way through a judge that asks in several turns.
 
 Step = Literal["both", "picture", "question", "answer"]
@@ -85,8 +83,6 @@ class Hearing:
     estimated: bool = False
     shared: int = 0
 
-
-# -----------------------------------------------------------------------------
 
 Mode = Literal["direct", "analyze", "steps"]
 Sight = Literal["image", "none", "described"]

@@ -14,7 +14,7 @@ from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.row_conversion import Row
 
 PERSON = f"{PEOPLE}:"
-"""The first release made each person of the web a judge: `human:Ann` is the judge `human`, rater `Ann`."""
+"""Prefix of a person in label files: `human:Ann` is the judge `human` with the rater `Ann`."""
 
 
 Vote = tuple[str, int, str, str, str]

@@ -98,7 +98,6 @@ def _in_object(form: Form, n: int, text: str, nonce: str) -> tuple[int, Marks] |
     return None
 
 
-# -----------------------------------------------------------------------------
 # The nonce of a hearing, from the ledger's salt. What it is for stands in `parsing.check_code`, which a run of judges
 # that ask no model need not import.
 

@@ -23,7 +23,6 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from fullbench.parsing.vocabulary import NOUN, plain
 
-# -----------------------------------------------------------------------------
 # Texts without all that quoting changes: marks, spaces, line breaks, emphasis, list signs and escapes.
 #
 # What is left are letters, digits, brackets and braces in small type: the same words compare equal whether they are
@@ -106,8 +105,6 @@ class Window:
 def _ascii_letter(sign: str) -> bool:
     return sign.isascii() and sign.isalpha()
 
-
-# -----------------------------------------------------------------------------
 
 OWN, LONG, REACH = 6, 20, 300
 _PLACES = 40

@@ -214,7 +214,6 @@ def distinct(what: str, names: Sequence[str]) -> None:
         raise InputError(f"two of the {what} are the same: {', '.join(twice)}; leave one out")
 
 
-# -----------------------------------------------------------------------------
 # Worked examples for judges, out of a file.
 
 
@@ -234,7 +233,6 @@ def _example(fields: Fields) -> Example:
     return Example(fields.name("text"), tuple(map(float, marks)), form)
 
 
-# -----------------------------------------------------------------------------
 # From a word to a judge of how well answers fit their pictures: `clip:FOLDER?device=cuda`, `tools`, `colours`.
 #
 # Here the measures of tools, which are models' business, meet the peer review that uses them; neither knows the other.

@@ -150,7 +150,6 @@ def _shares(steadied: Steadiness) -> Iterator[tuple[str, int]]:
             yield Note("repeats.bin", "{low:.2f} to {high:.2f}", low=low, high=high), cases
 
 
-# -----------------------------------------------------------------------------
 # Pairs that were heard in both orders: does the ruling stay, and does the first place win?
 
 

@@ -27,7 +27,6 @@ from fullbench.stats.bias.errors_in_variables import BOUNDS, Effect, Votes, effe
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 
-# -----------------------------------------------------------------------------
 # What a judge said of responses or pairs beside people's votes on the same, as the columns that a fit takes.
 
 Place = tuple[str, str, frozenset[tuple[str, int]]]
@@ -134,9 +133,6 @@ def pairs(meetings: Met, judge: str) -> Rows | None:
     ]  # fmt: skip
     rulings = [[float(np.sign(verdict.marks[0] - verdict.marks[1]))] for verdict in ruled if verdict.marks is not None]
     return _gathered(ruled, rulings, votes) if ruled else None
-
-
-# -----------------------------------------------------------------------------
 
 
 def _finding(judge: str, named: tuple[str, str], effect: Effect, opening: str, leans: tuple[str, str]) -> Finding:

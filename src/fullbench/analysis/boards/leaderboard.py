@@ -36,7 +36,6 @@ from fullbench.stats.ratings.rank_ranges import ranks_of, ranks_of_estimates
 from fullbench.stats.ratings.rating_diagnostics import cycles, separability
 from fullbench.stats.ratings.tie_models import Ties
 
-# -----------------------------------------------------------------------------
 # What a reader of a leaderboard must know: who is not linked to the rest by wins both ways, and what is left out.
 
 
@@ -126,8 +125,6 @@ def left_out(
     if older:
         yield Note("leaderboard.older", "{n:,} votes that their raters changed later are set aside.", n=older)
 
-
-# -----------------------------------------------------------------------------
 
 K = 4.0
 DRAWS = 200

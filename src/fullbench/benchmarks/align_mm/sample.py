@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 
-# -----------------------------------------------------------------------------
 # The sample's pictures, drawn when they are asked for: simple scenes whose truth is plain to see.
 
 _SIZE = (240, 160)
@@ -111,8 +110,6 @@ def picture(name: str) -> Picture:
     _SCENES[name](ImageDraw.Draw(image))
     return Picture.of(encoded(image), name=name)
 
-
-# -----------------------------------------------------------------------------
 
 SEEDS = Path(__file__).parent / "sample" / "seeds.jsonl"
 CONTESTANTS: Mapping[str, Sequence[str]] = {

@@ -11,7 +11,6 @@ from fullbench.core.case import cases as cases_of
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 
-# -----------------------------------------------------------------------------
 # What is judged.
 
 _TASKS = ("score", "pair", "batch")
@@ -28,8 +27,6 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
     yield from cases_of(chosen["pair"], answers, Choice(), size=2, orders="both", trials=trials)
     yield from cases_of(chosen["batch"], answers, Ranking(), size=None, orders="both", trials=trials)
 
-
-# -----------------------------------------------------------------------------
 
 mllm_judge = Benchmark(
     name="mllm-as-a-judge",

@@ -51,7 +51,6 @@ def submitted(path: Path, asked: Sequence[Item], data: Path | None, name: str) -
     return submission(path, asked, instances, name=name).responses
 
 
-# -----------------------------------------------------------------------------
 # What is judged.
 
 
@@ -69,7 +68,6 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
     yield from cases_of(verified, answers, Choice(tie=False), size=2, orders="both", trials=trials)
 
 
-# -----------------------------------------------------------------------------
 # What is known of a source before anybody is asked: people's votes, and what simple rules make of the answers.
 
 

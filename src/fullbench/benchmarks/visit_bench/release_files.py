@@ -11,7 +11,6 @@ from fullbench.errors import InputError
 from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
 
-# -----------------------------------------------------------------------------
 # The 70 instruction families: 45 gathered anew, 25 taken from existing data sets, ten of these with several images.
 
 EXISTING_SINGLE = (
@@ -33,8 +32,6 @@ def origin(family: str) -> str:
     """
     return "existing" if family in {*EXISTING_SINGLE, *EXISTING_MULTI} else "new"
 
-
-# -----------------------------------------------------------------------------
 
 Kind = Literal["single", "multi"]
 Label = Literal["correct", "caption at fault", "reference at fault", "not correct"]

@@ -242,7 +242,6 @@ def _both(row: Mapping[str, Any], file: Path, line: int) -> list[_Ruling]:
     return rulings
 
 
-# -----------------------------------------------------------------------------
 # Comparisons of two responses as others write them: battles of arenas, annotations of AlpacaEval.
 
 _Pair = tuple[Verdict, tuple[tuple[str, int], tuple[str, int]], tuple[float, float]]

@@ -18,7 +18,6 @@ from fullbench.errors import InputError
 from fullbench.judges.scorers.batch_preprocessing import Rounded
 from fullbench.judges.scorers.safe_weights import Layers, linear, tensors
 
-# -----------------------------------------------------------------------------
 # Where the parts of ImageReward's release lie: on this machine in a file or a folder, or on the hub.
 
 CHECKPOINT, CONFIG, TOKENIZER = "ImageReward.pt", "med_config.json", "bert-base-uncased"
@@ -103,8 +102,6 @@ def _download(name: str, files: tuple[str, ...], instead: str, revision: str = "
             f"{files[0]} into a folder and say {instead}"
         ) from error
 
-
-# -----------------------------------------------------------------------------
 
 _MEAN, _DEVIATION = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 _PER_HEAD = 64

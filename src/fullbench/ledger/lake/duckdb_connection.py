@@ -156,7 +156,6 @@ def _sealed() -> LedgerError:
     return LedgerError("what lies in Parquet is sealed; name a ledger to write to")
 
 
-# -----------------------------------------------------------------------------
 # The tables of a ledger as views of a lake's segments.
 
 

@@ -18,7 +18,6 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError, LedgerError, MissingExtra
 from fullbench.ledger.pictures.picture_folder import Kept, PictureFolder
 
-# -----------------------------------------------------------------------------
 # A bucket of an S3-compatible store, and how its troubles are told.
 #
 # `s3://bucket/prefix`; the endpoint, region and keys come from the usual AWS variables or files, the endpoint also from
@@ -87,9 +86,6 @@ class Bucket:
                 f"{self.place}: the bucket could not be used ({error}); check that it exists, the endpoint "
                 "(AWS_ENDPOINT_URL, or ?endpoint=) and the keys (AWS_ACCESS_KEY_ID and its like, or a profile)"
             ) from error
-
-
-# -----------------------------------------------------------------------------
 
 
 class BucketPicture(Picture):

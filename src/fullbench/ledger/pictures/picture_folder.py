@@ -16,7 +16,6 @@ from typing import Protocol
 from fullbench.core.picture import Picture
 from fullbench.errors import LedgerError, UserError
 
-# -----------------------------------------------------------------------------
 # Waiting for the disk once for many files, where the system can.
 #
 # Waiting for each of a thousand pictures took 4.5 s on a disk that wrote all of them in 0.1 s. `syncfs` waits for a
@@ -61,8 +60,6 @@ def _file_system(folder: Path) -> str:
                 return kind.partition(" ")[0]
     return ""
 
-
-# -----------------------------------------------------------------------------
 
 LONG = 1.0
 """Waiting for a file system waits for what others write there too. Where that once took so many seconds, each picture

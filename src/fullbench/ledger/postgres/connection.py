@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import psycopg
 
 
-# -----------------------------------------------------------------------------
 # Columns as array literals of PostgreSQL.
 #
 # psycopg writes a list out value by value in Python, which cost three times what all the rest of a commit did; a column
@@ -68,8 +67,6 @@ def numbers(kind: Callable[[Any], float]) -> Callable[[Sequence[float | None]], 
 def _escaped(text: str) -> str:
     return storable(text).replace("\\", "\\\\").replace('"', '\\"')
 
-
-# -----------------------------------------------------------------------------
 
 SPACE = "fullbench_ledger"
 """The schema in the database that holds a ledger's tables; its comment tells their version."""
@@ -262,7 +259,6 @@ class PostgresConnection:
         self.raw.close()
 
 
-# -----------------------------------------------------------------------------
 # Connections to a server that are opened before they are asked for, side by side: each takes several ways there.
 
 

@@ -46,7 +46,6 @@ def lasting(prompt: Prompt) -> FailureKind:
     return "permanent" if all(file.exists() for file in files) else "passing"
 
 
-# -----------------------------------------------------------------------------
 # How long to wait before a prompt is sent again.
 
 LONGEST_WAIT = 30.0

@@ -84,7 +84,6 @@ def _length(bag: Bag) -> float:
     return sqrt(sum(weight * weight for weight in bag.values()))
 
 
-# -----------------------------------------------------------------------------
 # How well a text fits a picture, measured by tools: where no CLIP can be had. Neither of the two is a CLIP score.
 #
 # `ColourMeasure` compares the colours that a text names with those that the picture has, `ToolMeasure` all that the

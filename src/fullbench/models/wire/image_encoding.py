@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-# -----------------------------------------------------------------------------
 # Width and height of a picture from its first bytes, without decoding it.
 
 _NO_SIZE = {0xC4, 0xC8, 0xCC}
@@ -81,8 +80,6 @@ def _webp(data: bytes) -> tuple[int, int] | None:
         return (width, int.from_bytes(data[27:30], "little") + 1) if len(data) >= 30 else None
     return None
 
-
-# -----------------------------------------------------------------------------
 
 KEPT_BYTES = 8 * 2**20
 """Cases of one item come one after the other, so that few pictures are asked for again. Holding many would cost more

@@ -12,7 +12,6 @@ from fullbench.core.model import Prompt
 from fullbench.core.picture import Picture
 from fullbench.models.wire.image_encoding import Limit, measured
 
-# -----------------------------------------------------------------------------
 # How many tokens a picture takes, by the rule of the provider whose model looks at it.
 #
 # Most rules are those that OpenAI, Anthropic, Google, xAI and Qwen publish in their guides to vision. For GPT-5.2 and
@@ -134,9 +133,6 @@ RULES: tuple[tuple[re.Pattern[str], Rule, Source], ...] = tuple(
     )
 )
 """The first that fits a model's name, in lower case and without the provider's, is its rule."""
-
-
-# -----------------------------------------------------------------------------
 
 
 def estimate(prompt: Prompt, model: str = "") -> int:

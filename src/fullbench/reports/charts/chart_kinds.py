@@ -17,7 +17,6 @@ from fullbench.reports.cell_text import decimals, plain, rounded, show
 from fullbench.reports.charts.palette import ACCENT, INK, MUTED
 from fullbench.reports.charts.radar_chart import radar
 
-# -----------------------------------------------------------------------------
 # What stands behind the points of a scatter plot: the lines that part it, and the names of its quadrants.
 
 SQUARE = 420
@@ -50,8 +49,6 @@ def guides(split: Sequence[float | None] | None, ends: Sequence[float]) -> list[
     diagonal = {"x": {"datum": least}, "y": {"datum": least}, "x2": {"datum": most}, "y2": {"datum": most}}
     return [{"mark": mark, "encoding": diagonal}]
 
-
-# -----------------------------------------------------------------------------
 
 WIDTH = 480
 LEADS = "https://mark.invalid/"

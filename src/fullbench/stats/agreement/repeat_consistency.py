@@ -101,7 +101,6 @@ def _mean(shares: Floats, owner: Ints, level: float) -> Estimate:
     return cluster_mean(totals, sizes[there].astype(np.float64), within=(0.0, 1.0), level=level)
 
 
-# -----------------------------------------------------------------------------
 # Does a contestant fare the same when the same question is put in other words?
 
 OneVariant = Literal["left out", "zero"]

@@ -118,7 +118,6 @@ def _maximise(chances: Floats, votes: tuple[Ints, Ints, Ints], raters: int) -> t
     return chances.mean(axis=0), errors
 
 
-# -----------------------------------------------------------------------------
 # One ruling from several votes on the same responses.
 
 VoteRule = Literal["default", "mean", "median", "majority", "dawid-skene", "each", "adjudicated"]

@@ -88,7 +88,6 @@ def counted(
     return dict.fromkeys(counts, total) if hears is None else counts
 
 
-# -----------------------------------------------------------------------------
 # A study of chosen cases: only the panels that a file lists are heard, in the orders that the study says.
 
 Panel = tuple[str, frozenset[tuple[str, int]], str]

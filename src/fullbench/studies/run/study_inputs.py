@@ -24,7 +24,6 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.plugin_registry import benchmark as benchmark_named
 from fullbench.studies.study_file import Study
 
-# -----------------------------------------------------------------------------
 # The verdicts that a benchmark brings: people's, and those of judges whose runs were released.
 
 
@@ -33,7 +32,6 @@ def recorded(name: str, data: Path | None = None) -> Brought:
     return benchmark_named(name).brought(data)
 
 
-# -----------------------------------------------------------------------------
 # Items that somebody marked as not verified: they are judged only where a study asks for them.
 
 VERIFIED = "verified"
@@ -69,7 +67,6 @@ def read_answers(path: Path | None, every: Iterable[Item], judged: Container[str
     return [response for response in answers if response.item in judged]
 
 
-# -----------------------------------------------------------------------------
 # What a limit leaves out is said, in the same words by every command.
 
 
@@ -83,8 +80,6 @@ def left_by_limit(taken: int, there: int) -> list[str]:
         return []
     return [f"Only the first {taken:,} of {there:,} items are in this run, as the limit says."]
 
-
-# -----------------------------------------------------------------------------
 
 Vote = tuple[str, str, int, str]
 """Case, judge, trial and rater: what there is one vote of."""

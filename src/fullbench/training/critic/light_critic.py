@@ -33,7 +33,6 @@ from fullbench.training.critic.critic_judge import alone, numbered, recuses
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.scored_answers import Scored
 
-# -----------------------------------------------------------------------------
 # What the light critic measures beside single words: how an answer is written, and how like the reference it is.
 #
 # Numbers, negation and characters are compared, in English and Chinese alike: "three" and 三 are the number 3, and runs
@@ -161,8 +160,6 @@ class Bending:
         bent: Floats = np.sqrt(2 / BENDS) * np.cos(standard @ self.directions + self.phases)
         return bent
 
-
-# -----------------------------------------------------------------------------
 
 SIZE = 1 << 16
 """How many places features are hashed to."""

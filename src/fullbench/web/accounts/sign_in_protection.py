@@ -81,7 +81,6 @@ def household(address: str) -> str:
     return str(ip_network((address, 64), strict=False)) if isinstance(parsed, IPv6Address) else address
 
 
-# -----------------------------------------------------------------------------
 # Browsers in which somebody signed in before: a cookie says so, signed for each name, and opens no door by itself.
 #
 # It only decides against what a failure to sign in counts: see above.

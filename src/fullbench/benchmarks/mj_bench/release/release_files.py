@@ -176,7 +176,6 @@ def _categories(folder: Path) -> dict[str, int]:
     return counts
 
 
-# -----------------------------------------------------------------------------
 # The layouts in which the authors release their data: the hub's folders, and their repository as it is cloned.
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz", ".json")

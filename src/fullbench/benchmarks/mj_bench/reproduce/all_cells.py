@@ -17,7 +17,6 @@ from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.stats.bias.group_fairness import by_group, near_pairs
 
-# -----------------------------------------------------------------------------
 # Every figure of MJ-Bench that the released files allow, computed again.
 
 
@@ -30,8 +29,6 @@ def cells(release: Release) -> Iterator[Reproduced]:
     yield from score_model_tables.categories(release)
     yield from vlm_judge_tables.cells(release)
 
-
-# -----------------------------------------------------------------------------
 
 _WELL_FORMED = ("0", "1", "tie")
 

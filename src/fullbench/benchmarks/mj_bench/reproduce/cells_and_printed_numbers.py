@@ -10,7 +10,6 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.reproduction import Reproduced
 from fullbench.stats.intervals.share_intervals import wilson
 
-# -----------------------------------------------------------------------------
 # What MJ-Bench's paper and the results table of GenAI-Bench's repository (August 2024) print, by our cells' names.
 
 
@@ -29,9 +28,6 @@ def printed() -> Mapping[str, float]:
             name, _, figure = member.partition("=")
             figures[f"{family}/{name}"] = float(figure)
     return figures
-
-
-# -----------------------------------------------------------------------------
 
 
 def percent(share: float) -> float:

@@ -30,7 +30,6 @@ from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.verdict import PEOPLE
 from fullbench.stats.agreement.ranking_agreement import edit_distance
 
-# -----------------------------------------------------------------------------
 # The paper's Table 9, as printed: every judge, task and data set, and the average it prints beside them.
 
 
@@ -70,8 +69,6 @@ def printed(judge: str, task: str, dataset: str) -> float | None:
     """What the paper prints in one cell; None where it prints nothing."""
     return next((row.cells.get(dataset) for row in table9() if (row.judge, row.task) == (judge, task)), None)
 
-
-# -----------------------------------------------------------------------------
 
 REVIEWED = ("GPT-4V", "Gemini")
 
@@ -396,7 +393,6 @@ def averages() -> Iterator[Reproduced]:
         )
 
 
-# -----------------------------------------------------------------------------
 # All of the paper that the released data allow, and what was odd in them.
 
 

@@ -72,7 +72,6 @@ class Processes:
             torch.distributed.destroy_process_group()
 
 
-# -----------------------------------------------------------------------------
 # A model that does not fit on one card, split over all of them: weights, gradients and the optimizer's state.
 #
 # By torch's own fully sharded data parallelism (`fully_shard`, Zhao et al. 2023, arXiv:2304.11277): each process keeps

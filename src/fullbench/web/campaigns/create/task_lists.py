@@ -21,7 +21,6 @@ from fullbench.web.campaigns.create.task_inputs import COMPARED, REFERENCE
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import Kind
 
-# -----------------------------------------------------------------------------
 # All pairs of responses to one item, as a sequence whose length is known without building the pairs.
 
 Pair = tuple[Response, Response]
@@ -122,8 +121,6 @@ def _by_sample(responses: Sequence[Response]) -> dict[int, Response]:
         found.setdefault(response.sample, response)
     return found
 
-
-# -----------------------------------------------------------------------------
 
 Named = tuple[str, frozenset[str]]
 """An item and contestants: what a label names a task by."""

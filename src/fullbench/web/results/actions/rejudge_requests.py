@@ -26,7 +26,6 @@ from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.row_helpers import get_state
 from fullbench.web.words import key
 
-# -----------------------------------------------------------------------------
 # Requests to judge a case again: anybody with an account asks, an organiser looks at the price and runs it.
 #
 # Whoever runs one says every few seconds that they still do. A request that is queued and of which nobody said so for
@@ -178,8 +177,6 @@ def costs(found: Sequence[Asked]) -> dict[str, str]:
             words[request.id] = f"{tokens:,} tokens" + ("" if dollars is None else f", ${dollars:.4f}")
     return words
 
-
-# -----------------------------------------------------------------------------
 
 log = logging.getLogger("fullbench.web.results")
 BEAT = LEASE / 5

@@ -31,7 +31,6 @@ from fullbench.web.results.catalogue.row_helpers import get_state, set_state, st
 from fullbench.web.results.pages.page_contents import Views
 from fullbench.web.results.site import ledger_edition
 
-# -----------------------------------------------------------------------------
 # Boards computed anew when verdicts came: outside of any request, one study after the other.
 
 
@@ -153,7 +152,6 @@ def _stamps(
     }
 
 
-# -----------------------------------------------------------------------------
 # Pages made before somebody asks: the first page and the leaderboards that it leads to, whose charts take seconds.
 
 MOST = 24
@@ -191,8 +189,6 @@ class Ahead:
                     self._views().board(connection, name, "en")
         self._until = time.monotonic() + REST * (time.monotonic() - begun)
 
-
-# -----------------------------------------------------------------------------
 
 log = logging.getLogger("fullbench.web.results")
 PAUSE = 2.0

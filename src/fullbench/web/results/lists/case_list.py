@@ -127,7 +127,6 @@ def _verdicts(numbered: Numbered, asked: Select[Any]) -> Select[Any]:
     return asked.where(select(id_).select_from(index).where(match, id_ == catalogue_tables.verdicts.c.id).exists())
 
 
-# -----------------------------------------------------------------------------
 # Cases as rows of a list: what was asked, who is ahead, and a dot for everybody who ruled.
 #
 # A row is a meeting: one item, criterion and ballot, the same answers, over all judges and orders.

@@ -17,7 +17,6 @@ from fullbench.web.results.boards.board_store import Linked
 from fullbench.web.results.boards.first_page_matrix import Matrix
 from fullbench.web.results.catalogue.disagreement import is_panel, is_person
 
-# -----------------------------------------------------------------------------
 # What people see of a judge's name: as much as tells it from the others beside it.
 #
 # A name holds all that can change what a judge says (`gpt-4o@lab?t=0.2+analyze#1f3a9c20`); beside others the model is
@@ -51,9 +50,6 @@ def _lengths(name: str) -> list[str]:
     model = re.split(r"[?+#@]", name, maxsplit=1)[0].strip()
     manner = re.sub(r"#[0-9a-f]+$", "", name).strip()
     return list(dict.fromkeys(form for form in (model, manner, name) if form)) or [name]
-
-
-# -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
